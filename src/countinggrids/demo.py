@@ -1,0 +1,99 @@
+"""The demonstration: a photo is cut into windows, their places are forgotten, and the grid puts them back.
+
+The photo ships inside scikit-learn. Each window becomes four histograms of unrelated colours; nothing else is told.
+"""
+
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countinggrids.alignment import Alignment, align
+from countinggrids.bags import bag
+from countinggrids.learn import Callback
+from countinggrids.rows import CountingGrid
+
+SCENE, WINDOW, N_WINDOWS, N_COLOURS = (30, 45), (16, 16), 50, 64
+GRID = (38, 53)
+
+
+class Scene(NamedTuple):
+    """A photo reduced to a small picture in few colours.
+
+    Attributes
+    ----------
+    photo : (height, width, 3) in 0 to 1
+    labels : (rows, columns) which colour
+    palette : (colours, 3) in 0 to 1
+    """
+
+    photo: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    palette: NDArray[np.float64]
+
+
+def photo_scene(random_state: int = 0) -> Scene:
+    """Reduce scikit-learn's photo of a temple to a scene."""
+    from sklearn.cluster import KMeans
+    from sklearn.datasets import load_sample_image
+
+    photo = load_sample_image("china.jpg") / 255.0
+    rows, columns = (np.linspace(0, n, parts + 1).astype(int) for n, parts in zip(photo.shape, SCENE, strict=False))
+    sums = np.add.reduceat(np.add.reduceat(photo, rows[:-1], axis=0), columns[:-1], axis=1)
+    small = sums / np.multiply.outer(np.diff(rows), np.diff(columns))[:, :, None]
+    colours = KMeans(N_COLOURS, n_init=1, random_state=random_state).fit(small.reshape(-1, 3))
+    return Scene(photo, colours.labels_.reshape(SCENE).astype(np.int64), colours.cluster_centers_)
+
+
+def run(folder: Path, seed: int = 0, callback: Callback | None = None) -> dict[str, Any]:
+    """Make the demonstration; write picture and model into a folder, and tell how it went."""
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
+    scene = photo_scene()
+    rng = np.random.default_rng(seed)
+    corners = np.stack([rng.integers(0, n - w + 1, N_WINDOWS) for n, w in zip(SCENE, WINDOW, strict=True)], axis=1)
+    maps = [scene.labels[r : r + WINDOW[0], c : c + WINDOW[1]] for r, c in corners]
+    X = bag(maps, (2, 2), N_COLOURS)
+    model = CountingGrid(GRID, WINDOW, (2, 2), random_state=seed).fit(X, callback=callback)
+    alignment = align(model.locate(X), corners, GRID)
+    picture, file = folder / "demo.png", folder / "demo.safetensors"
+    model.save(file)
+    draw(picture, scene, corners, model, alignment)
+    return {
+        "windows": N_WINDOWS,
+        "put_back": int(alignment.is_right.sum()),
+        "iterations": model.n_iter_,
+        "seconds": round(time.perf_counter() - began, 1),
+        "picture": str(picture),
+        "model": str(file),
+    }
+
+
+def draw(path: Path, scene: Scene, corners: NDArray[np.int64], model: CountingGrid, alignment: Alignment) -> None:
+    """Draw the photo with its windows beside the grid, moved to where the photo has its origin."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    learnt = np.roll(model.pi_ @ scene.palette, -alignment.shift, axis=(0, 1))[: SCENE[0], : SCENE[1]]
+    was_seen = np.zeros((*SCENE, 1), dtype=bool)
+    for row, column in corners:
+        was_seen[row : row + WINDOW[0], column : column + WINDOW[1]] = True
+    figure = Figure(figsize=(13, 4.75), layout="constrained", facecolor="white")
+    left, right = figure.subplots(1, 2)
+    extent = (-0.5, SCENE[1] - 0.5, SCENE[0] - 0.5, -0.5)
+    left.imshow(scene.photo, extent=extent, aspect="auto")
+    left.set_title(
+        f"a photo; {N_WINDOWS} windows are cut out of it in {N_COLOURS} colours and {SCENE[1]} x {SCENE[0]} pixels"
+    )
+    for (row, column), is_right in zip(corners, alignment.is_right, strict=True):
+        colour = "white" if is_right else "red"
+        left.add_patch(Rectangle((column - 0.5, row - 0.5), *WINDOW[::-1], fill=False, edgecolor=colour, linewidth=0.6))
+    right.imshow(np.where(was_seen, learnt.clip(0, 1), 1.0), extent=extent, aspect="auto")
+    right.set_title(
+        f"the grid learnt from 4 histograms a window: {alignment.is_right.sum()} of {N_WINDOWS} back in place"
+    )
+    for axes in (left, right):
+        axes.axis("off")
+    figure.savefig(path, dpi=100)

@@ -1,0 +1,232 @@
+"""The one EM of the whole family.
+
+The letters are the paper's: pi (what a cell holds), h (what a window holds), P (how often a window is used), q (where
+a bag lies), A (what was seen in the block at a cell). Arrays are planes: features first, then the axes of the grid.
+What tells one model from another is its `Geometry`: which sections are matched and which are painted.
+"""
+
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from countinggrids import torus
+from countinggrids.geometry import Geometry, Shape
+from countinggrids.products import Counts, Runner
+
+Array = torus.Array
+
+SMALLEST = 1e-25
+"""Floor of h where it divides or is taken the logarithm of: a feature absent from a window, in float32 too."""
+LOST = {"float32": np.float32(np.log(1e-6)), "float64": np.log(1e-16)}
+"""Logarithm of the posterior, against the best cell's, from which a cell is dropped."""
+SPARSE_BELOW = 1 / 10
+"""Share of cells a bag's posterior must leave above rounding for its block to be painted from a sparse q."""
+PLANE_ENTRIES = 2**17
+"""Features times cells that one piece of work on the grid takes, few enough to stay in cache."""
+
+
+class Grid(NamedTuple):
+    """The parameters: pi, (features, *grid), and log P, (*grid,)."""
+
+    pi: Array
+    log_prior: Array
+
+
+class Statistics(NamedTuple):
+    """What the E step hands to the M step; adds up over blocks of bags."""
+
+    seen: Array  # A, (features, *grid)
+    usage: Array  # sum_t q_t, (*grid,)
+    log_likelihood: float
+
+    def plus(self, other: "Statistics") -> "Statistics":
+        return Statistics(self.seen + other.seen, self.usage + other.usage, self.log_likelihood + other.log_likelihood)
+
+
+class Bags(NamedTuple):
+    """Bags in the two forms the E and M steps want, with a weight each."""
+
+    matched: Counts
+    painted: Counts
+    weights: Array
+
+    def rows(self, rows: slice) -> "Bags":
+        return Bags(self.matched.rows(rows), self.painted.rows(rows), self.weights[rows])
+
+
+class Engine(Runner):
+    """What EM asks of an engine: an ordered map, and how much to take at once."""
+
+    block_entries: int
+    chunk_entries: int
+
+
+def histograms(pi: Array, block: Shape) -> Array:
+    """Average pi over the block at every cell (Eq. h)."""
+    return torus.window_sum(pi, block) / pi.dtype.type(prod(block))
+
+
+def match_table(pi: Array, geometry: Geometry, beta: float, engine: Any) -> Array:
+    """Compute beta log h for the blocks that are matched."""
+    table = np.empty_like(pi)
+
+    def fill(features: slice) -> None:
+        h = histograms(pi[features], geometry.block(painted=False))
+        np.log(np.maximum(h, SMALLEST, out=h), out=h)
+        np.multiply(h, pi.dtype.type(beta), out=table[features])
+
+    list(engine.map(fill, _feature_pieces(pi)))
+    return table
+
+
+def locate(counts: Counts, table: Array, log_prior: Array, engine: Any) -> tuple[Any, Array]:
+    """Compute q and log p(bag) of one block of bags (Eqs. qkl, qkl2, qklE).
+
+    Cells whose q is lost in rounding are dropped; where few are left, q comes back sparse.
+
+    Returns
+    -------
+    q : (bags, cells), dense or CSR
+    log_likelihood : (bags,), float64
+    """
+    n_bags, n_cells = counts.shape[0], log_prior.size
+    planes = counts.prepare(table)
+    chunks = _pieces(n_bags, max(1, engine.chunk_entries // n_cells))
+    # One row of the prior per bag: NumPy adds a repeated row ten times faster than a broadcast one.
+    prior = np.tile(log_prior.ravel(), (max(rows.stop - rows.start for rows in chunks), 1))
+    parts = list(engine.map(lambda rows: _normalise(counts.match(planes, rows), prior), chunks))
+    log_likelihood = np.concatenate([part[1] for part in parts])
+    if all(sp.issparse(part[0]) for part in parts):
+        return sp.vstack([part[0] for part in parts], format="csr"), log_likelihood
+    q = np.empty((n_bags, n_cells), table.dtype)
+    for rows, part in zip(chunks, parts, strict=True):
+        q[rows] = part[0].toarray() if sp.issparse(part[0]) else part[0]
+    return q, log_likelihood
+
+
+def _normalise(joint: Array, log_prior: Array) -> tuple[Any, Array]:
+    """Turn log p(bag | cell) into q and log p(bag), in place."""
+    n_bags, n_cells = joint.shape
+    joint += log_prior[:n_bags]
+    best = joint.max(axis=1)
+    kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
+    if kept.size < SPARSE_BELOW * joint.size:
+        bag_of, cells = np.divmod(kept.astype(np.uint32), np.uint32(n_cells))
+        ends = np.searchsorted(bag_of, np.arange(n_bags + 1))
+        values = np.exp(joint.ravel().take(kept) - best.take(bag_of))
+        total = np.add.reduceat(values, ends[:-1])
+        values /= total.take(bag_of)
+        q = sp.csr_array((values, cells, ends), shape=joint.shape)
+    else:
+        joint -= best[:, None]
+        q = np.exp(joint, out=joint)
+        total = q.sum(axis=1)
+        q /= total[:, None]
+    return q, best.astype(np.float64) + np.log(total, dtype=np.float64)
+
+
+def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Any) -> Statistics:
+    """Map every bag to the grid and gather what was seen where."""
+    table = match_table(grid.pi, geometry, beta, engine)
+    total: Statistics | None = None
+    for rows in blocks(bags, geometry, engine):
+        some = bags.rows(rows)
+        q, log_likelihood = locate(some.matched, table, grid.log_prior, engine)
+        q = _weighted(q, some.weights)
+        usage = np.asarray(q.sum(axis=0), dtype=np.float64).reshape(geometry.grid)
+        part = Statistics(some.painted.paint(q, engine), usage, float(log_likelihood @ some.weights))
+        total = part if total is None else total.plus(part)
+    assert total is not None
+    return total
+
+
+def blocks(bags: Bags, geometry: Geometry, engine: Any) -> list[slice]:
+    """Cut the bags into blocks whose posterior and dense counts fit the engine's limit."""
+    widest = max(geometry.n_cells, bags.painted.shape[1] if bags.painted.is_dense else 0)
+    return _pieces(bags.weights.size, max(1, engine.block_entries // widest))
+
+
+def expected_counts(pi: Array, seen: Array, block: Shape) -> Array:
+    """Share what was seen in each block out among its cells (Eqs. M1, M2; Eq. ME where a block is one cell).
+
+    The 1/|V| makes the result add up to the counts.
+    """
+    if prod(block) == 1:
+        return seen
+    h = histograms(pi, block)
+    np.maximum(h, SMALLEST, out=h)
+    shared = torus.covering_sum(np.divide(seen, h, out=h), block)
+    shared *= pi
+    shared /= pi.dtype.type(prod(block))
+    return shared
+
+
+def m_step(
+    grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, engine: Any
+) -> Grid:
+    """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta is (features,)."""
+    counts = np.empty_like(grid.pi)
+    block = geometry.block(painted=True)
+    pseudocounts = eta.astype(grid.pi.dtype).reshape(-1, *(1,) * len(geometry.grid))
+
+    def fill(features: slice) -> None:
+        part = expected_counts(grid.pi[features], statistics.seen[features], block)
+        np.add(part, pseudocounts[features], out=counts[features])
+
+    list(engine.map(fill, _feature_pieces(counts)))
+    log_prior = log_location_prior(statistics.usage, geometry, location_prior)
+    return Grid(normalised(counts, geometry.groups), log_prior.astype(counts.dtype))
+
+
+def log_density(pi: Array, eta: Array, engine: Any) -> float:
+    """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
+    if not eta.any():
+        return 0.0
+
+    def total(features: slice) -> float:
+        logs = np.log(np.maximum(pi[features], SMALLEST)).reshape(pi[features].shape[0], -1)
+        return float(eta[features] @ logs.sum(axis=1, dtype=np.float64))
+
+    return float(sum(engine.map(total, _feature_pieces(pi))))
+
+
+def normalised(counts: Array, groups: int) -> Array:
+    """Scale counts so that each group of features sums to one in every cell; a cell with none becomes uniform."""
+    by_group = counts.reshape(groups, -1, *counts.shape[1:])
+    total = by_group.sum(axis=1, keepdims=True)
+    empty = total == 0
+    if empty.any():
+        by_group = np.where(empty, 1, by_group)
+        total = by_group.sum(axis=1, keepdims=True)
+    return np.divide(by_group, total, out=by_group).reshape(counts.shape)
+
+
+def log_location_prior(usage: Array, geometry: Geometry, kind: str) -> Array:
+    """Compute log P from the usage of the windows: "exact" (Eq. pl1), "smoothed" (Eq. pl2) or "uniform"."""
+    if kind == "uniform":
+        usage = np.ones_like(usage)
+    elif kind == "smoothed":
+        usage = torus.covering_sum(usage, geometry.window)
+    return np.log(np.maximum(usage / usage.sum(), SMALLEST))
+
+
+def _weighted(q: Any, weights: Array) -> Any:
+    if sp.issparse(q):
+        q.data *= np.repeat(weights, np.diff(q.indptr)).astype(q.dtype)
+        return q
+    q *= weights[:, None].astype(q.dtype)
+    return q
+
+
+def _feature_pieces(planes: Array) -> list[slice]:
+    return _pieces(len(planes), max(1, PLANE_ENTRIES // planes[0].size))
+
+
+def _pieces(n: int, size: int) -> list[slice]:
+    """Cut n into pieces of nearly equal length, none longer than size."""
+    count = max(1, -(-n // size))
+    cuts = [n * i // count for i in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(cuts)]

@@ -1,0 +1,289 @@
+"""Learning: the E and M steps in a loop, warm at first and colder as it goes.
+
+Plain EM ends in a jumble of tiles. Deterministic annealing starts where every bag lies everywhere (beta near zero) and
+lets the layout form from its largest features down. The pseudocounts follow: strong while the layout forms, because
+a strong pull to the mean lets only the largest features grow, and weaker once it stands.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countinggrids.em import (
+    Array,
+    Bags,
+    Grid,
+    e_step,
+    expected_counts,
+    log_density,
+    log_location_prior,
+    m_step,
+    normalised,
+)
+from countinggrids.geometry import Geometry, Shape
+
+RATE, QUICK_RATE = 1.01, 1.05
+"""Growth of beta in one iteration: while the layout forms, and after that."""
+FORMED = 3.0
+"""Where the layout has formed, in critical betas."""
+N_SCOUTS, SCOUT_BAGS = 8, 5_000
+"""How many layouts are tried on the small grid, and with how many bags at the most."""
+REFINING = 2.0
+"""Where beta starts on the full grid once the layout is known, in critical betas."""
+FORMING_SHARE = 0.3
+"""Pseudocounts while the layout forms, as a share of the tokens a cell receives."""
+SETTLED_SHARE = 0.2
+"""The same at the most once the layout stands."""
+SETTLED_TOTAL = 3.0
+"""And in total at the most this many times the square root of the number of features in real use."""
+
+
+class Cooling(NamedTuple):
+    """The way of beta: from start, times rate in every iteration, to end; from `formed` on times QUICK_RATE."""
+
+    start: float
+    rate: float
+    end: float
+    formed: float = np.inf
+
+    def betas(self) -> list[float]:
+        """List beta for every iteration before the end is reached."""
+        betas = []
+        beta = self.start
+        while beta < self.end:
+            betas.append(beta)
+            beta *= self.rate if beta < self.formed else max(self.rate, QUICK_RATE)
+        return betas
+
+    def within(self, n_iterations: int) -> "Cooling":
+        """Cool faster where need be, so that the end is reached in so many iterations."""
+        if len(self.betas()) <= n_iterations:
+            return self
+        return self._replace(rate=(self.end / self.start) ** (1 / max(1, n_iterations)), formed=np.inf)
+
+
+class Iteration(NamedTuple):
+    """What a callback sees after every iteration.
+
+    Attributes
+    ----------
+    stage : "scouting" on a smaller grid for a good layout, or "learning"
+    restart : which restart, from 0
+    number : which iteration of it, from 1
+    planned : iterations at the most
+    beta : the inverse temperature of this iteration
+    objective : log-likelihood plus log prior of pi per token, before this iteration's M step
+    pi : (*grid, features), a view: copy it to keep it; while scouting the grid is smaller
+    log_prior : (*grid,)
+    """
+
+    stage: str
+    restart: int
+    number: int
+    planned: int
+    beta: float
+    objective: float
+    pi: Array
+    log_prior: Array
+
+
+Callback = Callable[[Iteration], Any]
+Watch = Callable[[int, float, float, Grid], Any]
+"""Called with number, beta, objective and grid; what is not false stops the learning."""
+
+
+@dataclass(frozen=True)
+class Eta:
+    """The pseudocounts of Eq. M1_full, the same in every cell.
+
+    Parameters
+    ----------
+    fixed : given by the user, a number or (features,); None takes them along the mean histogram of the bags
+    share : their total, as a share of the tokens a cell receives
+    at_most : their total at the most, in units of sqrt(effective features)
+    """
+
+    fixed: Array | float | None
+    share: float = 0.0
+    at_most: float = np.inf
+
+    def of(self, totals: Array, n_cells: int) -> Array:
+        """Give (features,) pseudocounts from the features' totals over all bags."""
+        per_cell = totals / n_cells
+        if self.fixed is not None:
+            return np.broadcast_to(np.asarray(self.fixed, dtype=np.float64), per_cell.shape)
+        tokens = per_cell.sum()
+        histogram = per_cell[per_cell > 0] / tokens
+        effective = np.exp(-histogram @ np.log(histogram))
+        return per_cell * min(self.share, self.at_most * np.sqrt(effective) / tokens)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to learn.
+
+    Parameters
+    ----------
+    cooling : the way of beta; None stays at 1
+    forming, settled : pseudocounts while the layout forms, and once it stands
+    location_prior : "smoothed", "exact" or "uniform"
+    max_iter : iterations at the most
+    tol : change of the objective per token below which a phase ends
+    """
+
+    cooling: Cooling | None
+    forming: Eta
+    settled: Eta
+    location_prior: str
+    max_iter: int
+    tol: float
+
+    def scouting(self) -> "Recipe":
+        """Stop where the layout stands."""
+        return replace(self, settled=self.forming, tol=10 * self.tol)
+
+    def refining(self) -> "Recipe":
+        """Start where the layout stands already."""
+        assert self.cooling is not None
+        start = min(self.cooling.end, REFINING * self.cooling.start)
+        return replace(self, cooling=Cooling(start, QUICK_RATE, self.cooling.end).within(self.max_iter // 2))
+
+
+class Outcome(NamedTuple):
+    grid: Grid
+    history: list[float]
+    has_converged: bool
+
+
+def learn(bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, engine: Any, watch: Watch) -> Outcome:
+    """Run EM until the objective stands still, `watch` says stop, or the iterations are used up."""
+    history: list[float] = []
+    phases = _phases(recipe)
+    beta, eta, limit = next(phases)
+    previous = -np.inf
+    for number in range(1, recipe.max_iter + 1):
+        statistics = e_step(bags, grid, geometry, beta, engine)
+        totals = statistics.seen.reshape(len(grid.pi), -1).sum(axis=1, dtype=np.float64)
+        pseudocounts = eta.of(totals, geometry.n_cells)
+        objective = statistics.log_likelihood + log_density(grid.pi, pseudocounts, engine)
+        grid = m_step(grid, statistics, geometry, pseudocounts, recipe.location_prior, engine)
+        history.append(objective / totals.sum())
+        if watch(number, beta, history[-1], grid):
+            return Outcome(grid, history, False)
+        if abs(history[-1] - previous) <= limit:
+            following = next(phases, None)
+            if following is None:
+                return Outcome(grid, history, True)
+            beta, eta, limit = following
+            previous = -np.inf
+        else:
+            previous = history[-1]
+    return Outcome(grid, history, False)
+
+
+def _phases(recipe: Recipe) -> Iterator[tuple[float, Eta, float]]:
+    """Give (beta, eta, tolerance) of every phase; a phase ends when the objective changes less than the tolerance."""
+    end = 1.0
+    if recipe.cooling is not None:
+        end = recipe.cooling.end
+        for beta in recipe.cooling.betas():
+            yield beta, recipe.forming, np.inf
+        if recipe.forming != recipe.settled:
+            yield end, recipe.forming, 10 * recipe.tol
+    yield end, recipe.settled, recipe.tol
+
+
+def coarser(geometry: Geometry) -> Geometry | None:
+    """Scale a geometry down until a section is two cells wide; None where that saves next to nothing.
+
+    What a grid can tell apart depends on its capacity, not on its resolution, so the small grid finds the layout of the
+    large one, at a fraction of the cost.
+    """
+    window = tuple(min(w, 2 * s) for w, s in zip(geometry.window, geometry.painted, strict=True))
+    grid = tuple(
+        max(small, round(e * small / w)) for e, small, w in zip(geometry.grid, window, geometry.window, strict=True)
+    )
+    if 2 * prod(grid) > geometry.n_cells:
+        return None
+    return replace(geometry, grid=grid, window=window)
+
+
+def finer(grid: Grid, cells: Shape, rng: np.random.RandomState) -> Grid:
+    """Blow a grid up to more cells, each a slightly different copy of the cell it comes from."""
+    source = np.ix_(*(np.arange(new) * old // new for new, old in zip(cells, grid.log_prior.shape, strict=True)))
+    pi = grid.pi[(slice(None), *source)]
+    pi = pi * (1 + 0.1 * rng.uniform(size=pi.shape).astype(pi.dtype))
+    log_prior = grid.log_prior[source]
+    log_prior = log_prior - np.log(np.exp(log_prior).sum())
+    return Grid(pi / pi.sum(axis=0), log_prior)
+
+
+def critical_beta(counts: Any, weights: Array) -> float:
+    """Find the inverse temperature at which a grid without structure begins to form one.
+
+    Around the grid that holds the mean histogram everywhere, a small wave grows by beta times the largest eigenvalue
+    of C' C / n (n the features' totals) off the mean: the first inertia of correspondence analysis, in tokens.
+    A few steps of power iteration on at most some thousand bags are plenty.
+    """
+    step = max(1, counts.shape[0] // 10_000)
+    some = counts[::step]
+    weights = weights[::step].astype(np.float64)
+    totals = np.asarray(some.T @ weights, dtype=np.float64)
+    scale = np.divide(1, np.sqrt(totals), out=np.zeros_like(totals), where=totals > 0)
+    mean = np.sqrt(totals / totals.sum())
+    vector = np.random.default_rng(0).standard_normal(totals.size)
+    eigenvalue = 0.0
+    for _ in range(30):
+        vector -= mean * (mean @ vector)
+        vector /= np.linalg.norm(vector) or 1.0
+        image = scale * (some.T @ (weights * (some @ (scale * vector))))
+        eigenvalue, vector = float(vector @ image), np.asarray(image, dtype=np.float64)
+    return 1 / eigenvalue if eigenvalue > 0 else np.inf
+
+
+class Stream(NamedTuple):
+    """What stepwise EM carries from batch to batch.
+
+    Attributes
+    ----------
+    counts : expected counts per unit of weight, (features, *grid)
+    usage : usage of the windows per unit of weight, (*grid,)
+    totals : tokens of each feature per unit of weight, (features,)
+    weight : of all bags so far
+    n_batches : so far
+    """
+
+    counts: Array
+    usage: Array
+    totals: Array
+    weight: float
+    n_batches: int
+
+
+def stream(
+    bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, previous: Stream | None, engine: Any
+) -> tuple[Grid, Stream]:
+    """Make one step of stepwise EM; the first batch alone makes one EM iteration."""
+    beta = 1.0 if recipe.cooling is None else recipe.cooling.end
+    statistics = e_step(bags, grid, geometry, beta, engine)
+    weight = float(bags.weights.sum(dtype=np.float64))
+    dtype = grid.pi.dtype.type
+    counts = expected_counts(grid.pi, statistics.seen, geometry.block(painted=True)) / dtype(weight)
+    totals = statistics.seen.reshape(len(counts), -1).sum(axis=1, dtype=np.float64) / weight
+    now = Stream(counts, statistics.usage / weight, totals, weight, 1)
+    if previous is not None:
+        pace = (previous.n_batches + 1) ** -0.6
+        now = Stream(
+            previous.counts + dtype(pace) * (now.counts - previous.counts),
+            previous.usage + pace * (now.usage - previous.usage),
+            previous.totals + pace * (now.totals - previous.totals),
+            previous.weight + weight,
+            previous.n_batches + 1,
+        )
+    eta = recipe.settled.of(now.totals * now.weight, geometry.n_cells).reshape(-1, *(1,) * now.usage.ndim)
+    pi = normalised(now.counts * dtype(now.weight) + eta.astype(dtype), geometry.groups)
+    log_prior = log_location_prior(now.usage, geometry, recipe.location_prior)
+    return Grid(pi, log_prior.astype(dtype)), now

@@ -1,0 +1,355 @@
+"""The models as scikit-learn estimators: what every row of the family shares."""
+
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from countinggrids import checks, em, engine, learn
+from countinggrids.bags import coarsen
+from countinggrids.geometry import Geometry
+from countinggrids.products import as_counts
+
+Array = NDArray[Any]
+
+
+class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the rows of the family have in common; a row says its geometry and its parameters."""
+
+    location_prior: str
+    eta: str | float | ArrayLike
+    anneal: str | tuple[float, float, float] | None
+    init: str | ArrayLike
+    max_iter: int
+    tol: float
+    n_init: int
+    dtype: str
+    device: str | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    def _geometry(self) -> Geometry:
+        """Give the row's geometry, or raise about shapes that do not fit."""
+        raise NotImplementedError
+
+    def _set_options(
+        self,
+        location_prior: str,
+        eta: Any,
+        anneal: Any,
+        init: Any,
+        max_iter: int,
+        tol: float,
+        n_init: int,
+        dtype: str,
+        device: str | None,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.location_prior = location_prior
+        self.eta = eta
+        self.anneal = anneal
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.dtype = dtype
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def capacity(self) -> float:
+        """How many windows fit on the grid side by side, kappa."""
+        return self._geometry().capacity
+
+    def fit(
+        self, X: Any, y: object = None, sample_weight: ArrayLike | None = None, callback: learn.Callback | None = None
+    ) -> Self:
+        """Learn the grid.
+
+        Parameters
+        ----------
+        X : (bags, sections * features) counts, dense or sparse; column = section * features + feature
+        y : ignored
+        sample_weight : (bags,) how often each bag counts; None counts each once
+        callback : called after every iteration with an `Iteration`; what is not false stops the learning there
+
+        Returns
+        -------
+        self
+        """
+        geometry = self._geometry()
+        checks.check_options(self)
+        X = checks.check_counts(self, X, is_fitting=True)
+        n_features = checks.n_features_of(X, geometry)
+        weights = checks.check_weights(sample_weight, X)
+        rng = check_random_state(self.random_state)
+        watch = _both(callback, _Progress(self.verbose) if self.verbose else None)
+        with engine.one_blas_thread():
+            outcomes = [self._learn(X, weights, n_features, rng, watch, restart) for restart in range(self.n_init)]
+        best = max(outcomes, key=lambda outcome: outcome.history[-1])
+        self._keep(best.grid, geometry)
+        self.history_ = np.array(best.history)
+        self.n_iter_ = len(best.history)
+        self.converged_ = best.has_converged
+        if not best.has_converged and self.n_iter_ == self.max_iter:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
+                "raise max_iter or tol, or check the data",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def partial_fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from one more batch of bags (stepwise EM).
+
+        The first batch makes one EM iteration. Batch number b then moves the expected counts by b**-0.6 of the way to
+        what it sees itself. Nothing is annealed: start from a fitted model, or from `init`, for a good layout.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+        """
+        geometry = self._geometry()
+        checks.check_options(self)
+        X = checks.check_counts(self, X, is_fitting=not hasattr(self, "pi_"))
+        n_features = checks.n_features_of(X, geometry)
+        weights = checks.check_weights(sample_weight, X)
+        if not hasattr(self, "pi_"):
+            self._keep(self._start(check_random_state(self.random_state), geometry, n_features), geometry)
+        bags = _bags(X, weights, n_features, geometry)
+        previous: learn.Stream | None = getattr(self, "_stream", None)
+        with engine.one_blas_thread():
+            grid, self._stream = learn.stream(
+                bags, self._grid(), geometry, self._recipe(X, weights, n_features), previous, engine.default()
+            )
+        self._keep(grid, geometry)
+        self.n_iter_ = self._stream.n_batches
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Give the posterior over windows, (bags, cells); rows sum to one."""
+        q = self._locate(X)[0]
+        return q.toarray() if sp.issparse(q) else q
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Give the most likely cell of each bag as a flat index, (bags,)."""
+        q = self._locate(X)[0]
+        return np.asarray(q.argmax(axis=1), dtype=np.int64).ravel()
+
+    def locate(self, X: Any) -> NDArray[np.int64]:
+        """Give the coordinates of the most likely cell of each bag, (bags, axes)."""
+        return np.stack(np.unravel_index(self.predict(X), self._geometry().grid), axis=-1)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Give log p(bag) without the multinomial coefficient, (bags,).
+
+        Where `anneal` ends below one, the bags' counts are taken times that end here too.
+        """
+        log_likelihood: NDArray[np.float64] = self._locate(X)[1]
+        return log_likelihood
+
+    def free_energy(self, X: Any) -> NDArray[np.float64]:
+        """Give -log p(bag), (bags,): with the exact posterior the free energy is nothing else."""
+        return -self.score_samples(X)
+
+    def score(self, X: Any, y: object = None) -> float:
+        """Give the mean of `score_samples`."""
+        return float(np.mean(self.score_samples(X)))
+
+    def perplexity(self, X: Any) -> float:
+        """Give exp(-log-likelihood per token): how many equally likely features would be as hard to guess."""
+        tokens = float(np.sum(X, dtype=np.float64)) * self._beta()
+        return float(np.exp(-self.score_samples(X).sum() / tokens))
+
+    def sample(
+        self, n_bags: int = 1, n_tokens: int = 100, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[sp.csr_array, NDArray[np.int64]]:
+        """Draw bags from the model.
+
+        Parameters
+        ----------
+        n_bags : how many
+        n_tokens : features in each bag, spread evenly over its sections
+        random_state : None takes the model's own
+
+        Returns
+        -------
+        X : (n_bags, sections * features) sparse counts
+        cells : (n_bags,) the window each bag was drawn from, a flat index
+        """
+        check_is_fitted(self)
+        geometry = self._geometry()
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        prior = np.exp(self.log_prior_.astype(np.float64)).ravel()
+        cells = rng.choice(prior.size, n_bags, p=prior / prior.sum())
+        h = em.histograms(self._grid().pi.astype(np.float64), geometry.block(painted=True))
+        planes = h.reshape(geometry.groups, -1, *geometry.grid)
+        corners = np.stack(np.unravel_index(cells, geometry.grid), axis=-1)
+        n_sections = geometry.n_column_sections
+        rows = []
+        for corner in corners:
+            each = np.full(n_sections, n_tokens // n_sections)
+            each[rng.permutation(n_sections)[: n_tokens % n_sections]] += 1
+            places = [tuple((corner + d) % geometry.grid) for d in geometry.painted_offsets]
+            chances = [planes[(g, slice(None), *place)] for place in places for g in range(geometry.groups)]
+            rows.append(np.concatenate([rng.multinomial(n, p / p.sum()) for n, p in zip(each, chances, strict=True)]))
+        return sp.csr_array(np.array(rows, dtype=np.float32)), cells
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one safetensors file; an existing file is replaced whole or not at all."""
+        from countinggrids import storage
+
+        storage.save(self, path)
+
+    def _keep(self, grid: em.Grid, geometry: Geometry) -> None:
+        by_group = grid.pi.reshape(geometry.groups, -1, *geometry.grid)
+        public = np.ascontiguousarray(np.moveaxis(by_group, (0, 1), (-2, -1)))
+        self.pi_ = public if geometry.groups > 1 else public[..., 0, :]
+        self.log_prior_ = grid.log_prior
+
+    def _grid(self) -> em.Grid:
+        n_axes = self.log_prior_.ndim
+        planes = self.pi_.reshape(*self.log_prior_.shape, -1)
+        return em.Grid(np.ascontiguousarray(np.moveaxis(planes, n_axes, 0)), self.log_prior_)
+
+    def _learn(
+        self, X: Any, weights: Array, n_features: int, rng: Any, watch: learn.Callback, restart: int
+    ) -> learn.Outcome:
+        """Make one restart: find a layout on a small grid if that pays, then learn on the full one."""
+        geometry, recipe = self._geometry(), self._recipe(X, weights, n_features)
+        small = learn.coarser(geometry) if self._is_automatic() and recipe.cooling else None
+        if small is None:
+            grid = self._start(rng, geometry, n_features)
+        else:
+            some = np.sort(rng.permutation(X.shape[0])[: learn.SCOUT_BAGS])
+            bags = _bags(X[some], weights[some], n_features, small)
+            scouts = [
+                learn.learn(bags, self._start(rng, small, n_features), small, recipe.scouting(), engine.default(), see)
+                for see in [self._see(watch, "scouting", restart)] * learn.N_SCOUTS
+            ]
+            best = max(scouts, key=lambda outcome: outcome.history[-1])
+            grid = learn.finer(best.grid, geometry.grid, rng)
+            recipe = recipe.refining()
+        bags = _bags(X, weights, n_features, geometry)
+        see = self._see(watch, "learning", restart)
+        return learn.learn(bags, grid, geometry, recipe, engine.default(), see)
+
+    def _see(self, watch: learn.Callback, stage: str, restart: int) -> learn.Watch:
+        def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:
+            pi = np.moveaxis(grid.pi, 0, -1)
+            return watch(learn.Iteration(stage, restart, number, self.max_iter, beta, objective, pi, grid.log_prior))
+
+        return see
+
+    def _is_automatic(self) -> bool:
+        return isinstance(self.anneal, str) and isinstance(self.init, str)
+
+    def _start(self, rng: np.random.RandomState, geometry: Geometry, n_features: int) -> em.Grid:
+        """Make the first grid: near uniform with its symmetry broken, or the one that was given."""
+        if isinstance(self.init, str):
+            pi = 1 + rng.uniform(size=(n_features, *geometry.grid))
+        else:
+            pi = checks.check_init(self.init, geometry, n_features)
+        log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=self.dtype)
+        return em.Grid(em.normalised(pi.astype(self.dtype), geometry.groups), log_prior)
+
+    def _beta(self) -> float:
+        return float(self.anneal[2]) if isinstance(self.anneal, Sequence) and not isinstance(self.anneal, str) else 1.0
+
+    def _recipe(self, X: Any, weights: Array, n_features: int) -> learn.Recipe:
+        cooling = None
+        if isinstance(self.anneal, str):
+            whole = coarsen(X, n_features, (X.shape[1] // n_features,), (1,))
+            start = min(1.0, learn.critical_beta(whole, weights))
+            cooling = learn.Cooling(start, learn.RATE, 1.0, learn.FORMED * start).within(self.max_iter * 3 // 5)
+        elif self.anneal is not None:
+            cooling = learn.Cooling(*(float(value) for value in self.anneal))
+        if isinstance(self.eta, str):
+            forming = learn.Eta(None, learn.FORMING_SHARE)
+            settled = learn.Eta(None, learn.SETTLED_SHARE, learn.SETTLED_TOTAL)
+        else:
+            forming = settled = learn.Eta(checks.check_eta(self.eta, self._geometry(), n_features))
+        return learn.Recipe(cooling, forming, settled, self.location_prior, self.max_iter, self.tol)
+
+    def _locate(self, X: Any) -> tuple[Any, NDArray[np.float64]]:
+        """Compute the posterior and log p of bags, block by block."""
+        check_is_fitted(self)
+        geometry = self._geometry()
+        X = checks.check_counts(self, X, is_fitting=False)
+        n_features = checks.n_features_of(X, geometry)
+        bags = _bags(X, np.ones(X.shape[0], self.dtype), n_features, geometry)
+        runner, grid = engine.default(), self._grid()
+        with engine.one_blas_thread():
+            table = em.match_table(grid.pi, geometry, self._beta(), runner)
+            parts = [
+                em.locate(bags.rows(rows).matched, table, grid.log_prior, runner)
+                for rows in em.blocks(bags, geometry, runner)
+            ]
+        if len(parts) == 1:
+            return parts[0]
+        stack = sp.vstack if all(sp.issparse(q) for q, _ in parts) else _dense_rows
+        return stack([q for q, _ in parts]), np.concatenate([each for _, each in parts])
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._geometry().n_cells
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _bags(X: Any, weights: Array, n_features: int, geometry: Geometry) -> em.Bags:
+    matched = coarsen(X, n_features, geometry.painted, geometry.matched)
+    return em.Bags(
+        as_counts(matched, n_features, geometry.matched_offsets, geometry.grid),
+        as_counts(X, n_features, geometry.painted_offsets, geometry.grid),
+        weights,
+    )
+
+
+def _dense_rows(parts: list[Any]) -> Array:
+    return np.concatenate([q.toarray() if sp.issparse(q) else q for q in parts])
+
+
+def _both(*watchers: learn.Callback | None) -> learn.Callback:
+    """Call every watcher; stop when one says so."""
+    active = [watcher for watcher in watchers if watcher is not None]
+
+    def watch(iteration: learn.Iteration) -> bool:
+        answers = [watcher(iteration) for watcher in active]
+        return any(answers)
+
+    return watch
+
+
+class _Progress:
+    """Writes a line to stderr every two seconds; from verbose=2 on, at every iteration."""
+
+    def __init__(self, verbose: int):
+        self.pause = 2.0 if verbose == 1 else 0.0
+        self.last = time.monotonic()
+
+    def __call__(self, now: learn.Iteration) -> None:
+        if time.monotonic() - self.last >= self.pause:
+            self.last = time.monotonic()
+            print(
+                f"restart {now.restart + 1}, iteration {now.number} of at most {now.planned}: "
+                f"beta {now.beta:.3g}, objective per token {now.objective:.6f}",
+                file=sys.stderr,
+            )

@@ -1,0 +1,226 @@
+"""The two matrix products of one EM iteration, for bags held dense or sparse.
+
+*Matching* compares every bag with every window; *painting* lays every bag down where its windows are:
+
+    match:  L[t, k] = sum_s sum_z  counts[t, s, z] table[z, k + d_s]
+    paint:  A[z, j] = sum_s sum_t  counts[t, s, z] q[t, j - d_s]
+
+`d_s` is the offset of section s. Work is handed out through `run.map`; how it is cut never changes a result.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from countinggrids import torus
+from countinggrids.geometry import Shape
+
+Array = torus.Array
+
+DENSE_FROM = 1 / 8
+"""Share of non-zero counts from which a BLAS product beats a sparse one (measured on two machines' cores)."""
+SMALL = 2**22
+"""Tables with fewer entries than this are multiplied dense whatever their share: nothing needs compiling then."""
+KEPT_TRANSPOSES = 2**23
+"""Non-zeros up to which a block's transpose is kept between iterations (64 MB)."""
+
+
+class Runner(Protocol):
+    """Carries out independent pieces of work and gives their results in order."""
+
+    def map(self, function: Callable[..., Any], *items: Iterable[Any]) -> Iterator[Any]: ...
+
+
+class DenseCounts:
+    """Bags multiplied by BLAS, section by section."""
+
+    is_dense = True
+
+    def __init__(self, matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape):
+        self.matrix, self.n_features, self.offsets, self.grid = matrix, n_features, offsets, grid
+        self.shape = matrix.shape
+
+    def rows(self, rows: slice) -> "DenseCounts":
+        return DenseCounts(self.matrix[rows], self.n_features, self.offsets, self.grid)
+
+    def prepare(self, table: Array) -> Array:
+        """Bring a table of planes, (features, *grid), into the form that `match` reads."""
+        return table.reshape(self.n_features, -1)
+
+    def match(self, table: Array, rows: slice) -> Array:
+        """Compute L for some rows, (rows, cells)."""
+        counts = _dense(self.matrix[rows], table.dtype)
+        total: Array | None = None
+        for section, offset in enumerate(self.offsets):
+            part = counts[:, self._columns(section)] @ table
+            part = torus.shift(part.reshape(-1, *self.grid), offset).reshape(part.shape)
+            total = part if total is None else np.add(total, part, out=total)
+        assert total is not None
+        return total
+
+    def paint(self, q: Any, run: Runner) -> Array:
+        """Compute A, (features, *grid)."""
+        n_cells = prod(self.grid)
+        counts = _dense(self.matrix, q.dtype)
+        painted = np.empty((counts.shape[1], n_cells), q.dtype)
+        transposed = q.T.tocsr() if sp.issparse(q) else q.T
+
+        def stripe(cells: slice) -> None:
+            painted[:, cells] = (transposed[cells] @ counts).T
+
+        list(run.map(stripe, _slices(n_cells, 128)))
+        planes = painted.reshape(len(self.offsets), self.n_features, *self.grid)
+        shifted = [torus.shift(planes[s], [-d for d in offset]) for s, offset in enumerate(self.offsets)]
+        return shifted[0] if len(shifted) == 1 else np.sum(shifted, axis=0)
+
+    def _columns(self, section: int) -> slice:
+        return slice(section * self.n_features, (section + 1) * self.n_features)
+
+
+class SparseCounts:
+    """Bags multiplied non-zero by non-zero, all sections in one pass over padded planes.
+
+    Planes are padded by wrapping, so that a section's shift is one number: where in the plane to start.
+    """
+
+    is_dense = False
+
+    def __init__(self, matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape):
+        self.matrix, self.n_features, self.offsets, self.grid = matrix, n_features, offsets, grid
+        self.shape = matrix.shape
+        self.pad = tuple(max(along) for along in zip(*offsets, strict=True))
+        self.padded = tuple(e + p for e, p in zip(grid, self.pad, strict=True))
+        self.section_start = np.array([np.ravel_multi_index(offset, self.padded) for offset in offsets])
+        self.cell_start = np.arange(prod(self.padded)).reshape(self.padded)[tuple(slice(n) for n in grid)].ravel()
+        run_length = grid[-1] if any(self.pad) else prod(grid)
+        self.run_start = self.cell_start[::run_length].copy()
+
+    def rows(self, rows: slice) -> "SparseCounts":
+        return (
+            self
+            if rows == slice(0, self.shape[0])
+            else type(self)(self.matrix[rows], self.n_features, self.offsets, self.grid)
+        )
+
+    def prepare(self, table: Array) -> Array:
+        return torus.pad(table, self.pad).reshape(self.n_features, -1)
+
+    def match(self, table: Array, rows: slice) -> Array:
+        n_rows = len(range(*rows.indices(self.shape[0])))
+        out = np.empty((n_rows, self.run_start.size, prod(self.grid) // self.run_start.size), table.dtype)
+        ends = self.matrix.indptr[rows.start : rows.start + n_rows + 1]
+        data = self.matrix.data.astype(table.dtype, copy=False)
+        _compiled(_match)(
+            ends, self.matrix.indices, data, self.n_features, table, self.section_start, self.run_start, out
+        )
+        return out.reshape(n_rows, -1)
+
+    def paint(self, q: Any, run: Runner) -> Array:
+        painted = np.zeros((self.n_features, prod(self.padded)), q.dtype)
+        columns = self._transposed
+        data = columns.data.astype(q.dtype, copy=False)
+
+        def stripe(features: slice) -> None:
+            some = (columns.indptr, columns.indices, data, self.n_features, features.start, features.stop)
+            if sp.issparse(q):
+                _compiled(_paint_sparse)(
+                    *some, q.indptr, q.indices, q.data, self.section_start, self.cell_start, painted
+                )
+            else:
+                runs = q.reshape(q.shape[0], self.run_start.size, -1)
+                _compiled(_paint)(*some, runs, self.section_start, self.run_start, painted)
+
+        list(run.map(stripe, self._feature_ranges))
+        return torus.fold(painted.reshape(-1, *self.padded), self.pad)
+
+    @property
+    def _transposed(self) -> Any:
+        return self._kept_transpose if self.matrix.nnz <= KEPT_TRANSPOSES else self.matrix.tocsc()
+
+    @cached_property
+    def _kept_transpose(self) -> Any:
+        return self.matrix.tocsc()
+
+    @cached_property
+    def _feature_ranges(self) -> list[slice]:
+        """Cut the features into ranges of about equal work."""
+        uses = np.bincount(self.matrix.indices % self.n_features, minlength=self.n_features)
+        share = np.cumsum(uses + 1) / (uses + 1).sum()
+        cuts = np.unique(np.r_[0, np.searchsorted(share, np.arange(1, 64) / 64), self.n_features])
+        return [slice(a, b) for a, b in pairwise(cuts.tolist())]
+
+
+Counts = DenseCounts | SparseCounts
+
+
+def as_counts(matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape) -> Counts:
+    """Choose how a table of bags is multiplied: by BLAS, or non-zero by non-zero."""
+    entries = prod(matrix.shape)
+    is_sparse = sp.issparse(matrix) and entries > SMALL and matrix.nnz < DENSE_FROM * entries
+    return (SparseCounts if is_sparse else DenseCounts)(matrix, n_features, offsets, grid)
+
+
+def _dense(matrix: Any, dtype: Any) -> Array:
+    dense = matrix.toarray() if sp.issparse(matrix) else matrix
+    return dense.astype(dtype, copy=False)
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+@lru_cache
+def _compiled(kernel: Callable[..., None]) -> Callable[..., None]:
+    """Compile a kernel at its first use; nothing is kept on disk."""
+    import numba
+
+    compiled: Callable[..., None] = numba.njit(nogil=True, error_model="numpy")(kernel)
+    return compiled
+
+
+def _match(ends, columns, counts, n_features, table, section_start, run_start, out):  # type: ignore[no-untyped-def]
+    length = out.shape[2]
+    for t in range(out.shape[0]):
+        out[t] = 0
+        for p in range(ends[t], ends[t + 1]):
+            section, z = divmod(columns[p], n_features)
+            count = counts[p]
+            for r in range(run_start.shape[0]):
+                start = section_start[section] + run_start[r]
+                plane = table[z, start : start + length]
+                total = out[t, r]
+                for k in range(length):
+                    total[k] += count * plane[k]
+
+
+def _paint(ends, bags, counts, n_features, first, last, q, section_start, run_start, out):  # type: ignore[no-untyped-def]
+    length = q.shape[2]
+    for z in range(first, last):
+        for section in range(section_start.shape[0]):
+            column = section * n_features + z
+            for p in range(ends[column], ends[column + 1]):
+                count = counts[p]
+                for r in range(run_start.shape[0]):
+                    start = section_start[section] + run_start[r]
+                    plane = out[z, start : start + length]
+                    source = q[bags[p], r]
+                    for k in range(length):
+                        plane[k] += count * source[k]
+
+
+def _paint_sparse(  # type: ignore[no-untyped-def]
+    ends, bags, counts, n_features, first, last, q_ends, q_cells, q, section_start, cell_start, out
+):
+    for z in range(first, last):
+        for section in range(section_start.shape[0]):
+            column = section * n_features + z
+            plane = out[z, section_start[section] :]
+            for p in range(ends[column], ends[column + 1]):
+                count = counts[p]
+                for e in range(q_ends[bags[p]], q_ends[bags[p] + 1]):
+                    plane[cell_start[q_cells[e]]] += count * q[e]

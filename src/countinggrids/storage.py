@@ -1,0 +1,157 @@
+"""Models in files: one safetensors file each, with what it means in its metadata. Nothing is ever unpickled."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+from sklearn.utils.validation import check_is_fitted
+
+from countinggrids import learn, rows
+from countinggrids.model import GridModel
+
+FORMAT, VERSION = "countinggrids", 1
+CLASSES: dict[str, type[GridModel]] = {
+    row.__name__: row
+    for row in (
+        rows.CountingGrid,
+        rows.MixtureOfUnigrams,
+        rows.SpatialBagOfWords,
+        rows.DiscreteEpitome,
+        rows.HybridEpitome,
+    )
+}
+
+
+def save(model: GridModel, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; an existing file is replaced whole or not at all."""
+    check_is_fitted(model)
+    arrays = {"pi": model.pi_, "log_prior": model.log_prior_, "history": getattr(model, "history_", np.zeros(0))}
+    parameters = {}
+    for name, value in model.get_params().items():
+        if isinstance(value, np.ndarray | list):
+            arrays[f"parameter.{name}"] = np.asarray(value)
+        else:
+            # A RandomState has no place in a file; the model is fitted, so only later sampling notices.
+            parameters[name] = None if isinstance(value, np.random.RandomState) else value
+    stream: learn.Stream | None = getattr(model, "_stream", None)
+    if stream is not None:
+        arrays |= {"stream.counts": stream.counts, "stream.usage": stream.usage, "stream.totals": stream.totals}
+    facts = {
+        "format": FORMAT,
+        "version": VERSION,
+        "class": type(model).__name__,
+        "parameters": parameters,
+        "n_features_in": model.n_features_in_,
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "n_iter": model.n_iter_,
+        "converged": getattr(model, "converged_", None),
+        "stream": None if stream is None else [stream.weight, stream.n_batches],
+    }
+    payload = to_bytes({name: np.ascontiguousarray(array) for name, array in arrays.items()}, {FORMAT: _to_json(facts)})
+    _write_whole(Path(path), payload)
+
+
+def load(path: str | os.PathLike[str]) -> GridModel:
+    """Read a model that `save` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is truncated, not one of ours, from a later version, or does not fit together.
+
+    Examples
+    --------
+    >>> import countinggrids as cg
+    >>> model = cg.load("scene.safetensors")  # doctest: +SKIP
+    """
+    facts, arrays = _read(Path(path))
+    try:
+        return _rebuild(facts, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"{path} does not fit together ({error}); wanted a file that save() wrote; save it again"
+        ) from error
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    try:
+        with safe_open(path, framework="numpy") as file:
+            text = (file.metadata() or {}).get(FORMAT)
+            if text is None:
+                raise ValueError(
+                    f"{path} is a safetensors file but no countinggrids model; wanted a file that save() wrote"
+                )
+            facts = json.loads(text)
+            if not isinstance(facts, dict) or not isinstance(facts.get("version"), int):
+                raise ValueError(f"{path} does not say its version; wanted a file that save() wrote; save it again")
+            if facts["version"] > VERSION:
+                raise ValueError(
+                    f"{path} is of version {facts['version']}; this release reads up to {VERSION}; upgrade it"
+                )
+            return facts, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is damaged or no countinggrids model ({error}); wanted a file that save() wrote"
+        ) from error
+
+
+def _rebuild(facts: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> GridModel:
+    if facts["class"] not in CLASSES:
+        raise ValueError(f"class {facts['class']!r} is not one of {', '.join(CLASSES)}")
+    parameters = dict(facts["parameters"])
+    parameters |= {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith("parameter.")}
+    model = CLASSES[facts["class"]](**{name: _untupled(value) for name, value in parameters.items()})
+    geometry = model._geometry()
+    model.pi_, model.log_prior_, model.history_ = arrays["pi"], arrays["log_prior"], arrays["history"]
+    model.n_features_in_, model.n_iter_ = int(facts["n_features_in"]), int(facts["n_iter"])
+    if facts["converged"] is not None:
+        model.converged_ = bool(facts["converged"])
+    if facts["feature_names"]:
+        model.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
+    n_features = model.n_features_in_ // geometry.n_column_sections
+    groups = () if geometry.groups == 1 else (geometry.groups,)
+    if model.pi_.shape != (*geometry.grid, *groups, n_features) or model.log_prior_.shape != geometry.grid:
+        raise ValueError(f"pi has shape {model.pi_.shape}, the parameters say grid {geometry.grid}")
+    if model.pi_.dtype != model.dtype or model.log_prior_.dtype != model.dtype:
+        raise ValueError(f"pi is {model.pi_.dtype}, the parameters say {model.dtype}")
+    if not np.isfinite(model.pi_).all() or model.pi_.min() < 0 or not np.isfinite(model.log_prior_).all():
+        raise ValueError("pi or log_prior holds numbers that no model has")
+    if facts["stream"] is not None:
+        weight, n_batches = facts["stream"]
+        parts = (arrays["stream.counts"], arrays["stream.usage"], arrays["stream.totals"])
+        model._stream = learn.Stream(*parts, float(weight), int(n_batches))
+    return model
+
+
+def _to_json(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
+
+
+def _untupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _write_whole(path: Path, payload: bytes) -> None:
+    """Write beside the target, flush to disk, then rename: the old file is whole until the new one is."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

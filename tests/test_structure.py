@@ -1,0 +1,113 @@
+"""The shape of the code base: who imports whom, what importing costs, what may not be used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import countinggrids
+
+SOURCE = Path(countinggrids.__file__).parent
+ORDER = [
+    "torus",
+    "alignment",
+    "geometry",
+    "bags",
+    "products",
+    "em",
+    "learn",
+    "engine",
+    "checks",
+    "model",
+    "rows",
+    "storage",
+    "demo",
+    "cli",
+]
+MODULES = sorted(path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__")
+
+
+def imports_of(path):
+    """List our own modules that a file imports, wherever in the file it does so."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "countinggrids":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("countinggrids."):
+            found.add(node.module.split(".")[1])
+    return found & set(MODULES)
+
+
+def test_every_module_has_its_place():
+    assert sorted(ORDER) == MODULES
+
+
+@pytest.mark.parametrize("module", [name for name in ORDER if name != "model"])
+def test_modules_import_only_from_those_above_them(module):
+    above = ORDER[: ORDER.index(module)]
+    assert imports_of(SOURCE / f"{module}.py") <= set(above)
+
+
+def test_the_model_reaches_down_only_to_save():
+    assert imports_of(SOURCE / "model.py") - set(ORDER[: ORDER.index("model")]) == {"storage"}
+
+
+def test_the_import_check_sees_imports(tmp_path):
+    source = tmp_path / "torus.py"
+    source.write_text("def f():\n    from countinggrids import em\n    from countinggrids.cli import app\n")
+    assert imports_of(source) == {"em", "cli"}
+
+
+def test_em_and_the_modules_below_it_know_no_files_no_printing_and_no_scikit_learn():
+    for module in ORDER[: ORDER.index("em") + 1]:
+        names = {
+            node.id for node in ast.walk(ast.parse((SOURCE / f"{module}.py").read_text())) if isinstance(node, ast.Name)
+        }
+        assert not names & {"open", "print", "sklearn"}
+
+
+def test_nothing_unpickles_and_nothing_phones_out():
+    forbidden = {"pickle", "joblib", "requests", "urllib", "socket", "http"}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", None) or ""}
+                assert not {name.split(".")[0] for name in names} & forbidden
+
+
+def loaded_after(code):
+    command = f"{code}\nimport sys\nprint(' '.join(sys.modules))"
+    return set(
+        subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert not loaded_after("import countinggrids") & {"numpy", "sklearn", "scipy", "numba", "typer"}
+
+
+def test_help_answers_without_scikit_learn():
+    code = (
+        "from typer.testing import CliRunner\n"
+        "from countinggrids.cli import app\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0"
+    )
+    assert not loaded_after(code) & {"sklearn", "numba", "matplotlib"}
+
+
+def test_public_names_are_all_there():
+    assert set(countinggrids.__all__) <= set(dir(countinggrids))
+    for name in countinggrids.__all__:
+        assert getattr(countinggrids, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'grid'"):
+        countinggrids.grid  # noqa: B018
+
+
+def test_every_option_of_every_estimator_is_documented():
+    for name in countinggrids.__all__:
+        row = getattr(countinggrids, name)
+        if hasattr(row, "get_params"):
+            for option in row().get_params():
+                assert f"    {option} : " in row.__doc__, f"{name}.{option}"
