@@ -1,0 +1,73 @@
+"""What the benchmark scripts share: timing, synthetic bags, tables."""
+
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from countinggrids import em, engine, learn, model, torus
+
+
+def best_of(function, n=9):
+    """Give the shortest of several run times, in seconds: what the machine can do when nothing else disturbs it."""
+    times = []
+    for _ in range(n):
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def dense_bags(seed, n_bags=2500):
+    """32x32 cells of Dirichlet(0.1) over 200 features, windows 8x8, bags of 500 tokens; gives bags and windows."""
+    rng = np.random.default_rng(seed)
+    pi = rng.dirichlet(np.full(200, 0.1), (32, 32))
+    h = windows(pi, 8)
+    cells = rng.integers(len(h), size=n_bags)
+    return np.array([rng.multinomial(500, h[k]) for k in cells], dtype=np.float32), h
+
+
+def text_bags(seed, n_bags=5500):
+    """Text-like bags: 5000 words, base measure 1/(rank + 2.7), cells Dirichlet(60 base), windows 5x5."""
+    rng = np.random.default_rng(seed)
+    base = 1 / (np.arange(5000) + 2.7)
+    pi = rng.dirichlet(60 * base / base.sum(), (32, 32))
+    h = windows(pi, 5)
+    cells = rng.integers(len(h), size=n_bags)
+    lengths = rng.lognormal(np.log(135), 0.35, n_bags).astype(int)
+    rows = [rng.multinomial(n, h[k]) for n, k in zip(lengths, cells, strict=True)]
+    return sp.csr_array(np.array(rows, dtype=np.float32)), h
+
+
+def windows(pi, width):
+    """Give the histogram of every window, (cells, features)."""
+    h = np.moveaxis(torus.window_sum(np.moveaxis(pi, -1, 0), (width, width)), 0, -1).reshape(-1, pi.shape[-1])
+    return h / h.sum(axis=1, keepdims=True)
+
+
+class Learner:
+    """One model that can be moved on iteration by iteration, without annealing."""
+
+    def __init__(self, X, geometry, n_threads=2, dtype="float32"):
+        self.geometry, self.engine = geometry, engine.Threads(n_threads)
+        self.n_features = X.shape[1] // geometry.n_column_sections
+        self.bags = model._bags(X, np.ones(X.shape[0], dtype), self.n_features, geometry)
+        pi = 1 + np.random.default_rng(0).random((self.n_features, *geometry.grid), dtype)
+        log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype)
+        self.grid = em.Grid(em.normalised(pi, 1), log_prior)
+
+    def iterate(self, n=1):
+        recipe = learn.Recipe(None, learn.Eta(None), learn.Eta(None, 0.2, 3.0), "smoothed", n, 0.0)
+        with engine.one_blas_thread():
+            outcome = learn.learn(self.bags, self.grid, self.geometry, recipe, self.engine, lambda *_: False)
+        self.grid = outcome.grid
+        return outcome.history[-1]
+
+
+def table(title, header, rows):
+    """Print a table for people."""
+    cells = [[str(value) for value in row] for row in [header, *rows]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    print(f"\n{title}")
+    for row in cells:
+        print("  " + "  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,49 @@
+"""How much of what can be learnt is learnt: held-out log-likelihood from one unigram (0%) to the truth (100%).
+
+python benchmarks/heldout.py [dense|text] [--seeds 3]
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import countinggrids as cg
+from common import dense_bags, table, text_bags
+
+SETS = {
+    "dense": (dense_bags, 2000, 8, "bar 68%, goal 75%, published code 65%"),
+    "text": (text_bags, 5000, 5, "bar 54%, goal 60%, published code 44%"),
+}
+
+
+def share(model, train, test, h):
+    """Give the share of the way from a single histogram of the training bags to the true windows."""
+    totals = np.asarray(train.sum(axis=0)).ravel() + 0.01
+    unigram = float((test @ np.log(totals / totals.sum())).sum())
+    joint = test @ np.log(np.maximum(h.T, 1e-300))
+    best = joint.max(axis=1, keepdims=True)
+    truth = float((best[:, 0] + np.log(np.exp(joint - best).mean(axis=1))).sum())
+    return (model.score_samples(test).sum() - unigram) / (truth - unigram)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=list(SETS), choices=[*SETS, []])
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    for name in arguments.sets:
+        make, n_train, window, marks = SETS[name]
+        shares, rows = [], []
+        for seed in range(arguments.seeds):
+            X, h = make(seed)
+            began = time.perf_counter()
+            model = cg.CountingGrid((32, 32), window, random_state=seed, verbose=1).fit(X[:n_train])
+            shares.append(share(model, X[:n_train], X[n_train:], h))
+            rows.append([seed, f"{shares[-1]:.1%}", model.n_iter_, f"{time.perf_counter() - began:.0f} s"])
+        rows.append(["mean", f"{np.mean(shares):.1%} +- {np.std(shares):.1%}", "", ""])
+        table(f"Held-out, {name} ({marks}); default settings", ["seed", "share", "iterations", "time"], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""What a fit needs beyond X, the model and its statistics: at most 256 MB, whatever the number of bags.
+
+python benchmarks/memory.py [--bags 200000]
+"""
+
+import argparse
+import resource
+
+import numpy as np
+import scipy.sparse as sp
+
+import countinggrids as cg
+from common import table
+
+
+def bags(n_bags, n_features=2000, per_bag=50, seed=0):
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(n_features, size=n_bags * per_bag, dtype=np.int32)
+    ends = np.arange(0, n_bags * per_bag + 1, per_bag, dtype=np.int32)
+    return sp.csr_array((np.ones(columns.size, np.float32), columns, ends), shape=(n_bags, n_features))
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bags", type=int, default=200_000)
+    n_bags = parser.parse_args().bags
+    options = {"anneal": None, "max_iter": 2, "tol": 10.0}
+    cg.CountingGrid((32, 32), 5, **options).fit(bags(3000))
+    X = bags(n_bags)
+    before = peak()
+    cg.CountingGrid((32, 32), 5, **options).fit(X)
+    model = 2000 * 1024 * 4 / 2**20
+    used = peak() - before
+    table(
+        f"Memory: {n_bags} bags, 2000 features, 32x32 (bags by cells would be {n_bags * 1024 * 4 / 2**20:.0f} MB)",
+        ["what", "MB"],
+        [
+            ["X", f"{(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20:.0f}"],
+            ["pi, its table and what was seen", f"{3 * model:.0f}"],
+            ["more at the peak of fit than before it", f"{used:.0f}"],
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

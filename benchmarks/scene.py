@@ -1,0 +1,91 @@
+"""Put fifty windows of a drawing back in place from their histograms, with pictures.
+
+    COUNTINGGRIDS_DATA=... python benchmarks/scene.py [--seeds 5] [--output results/scene]
+
+Reads trees/trees.npz; a window counts as back in place within one cell, up to one common shift. Without sections,
+reflections and swapped axes count as right too: nothing in such bags tells them apart.
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.cluster import KMeans
+
+import countinggrids as cg
+from common import table
+from countinggrids.alignment import align
+
+GRID, WINDOW, SHAPE, N_COLOURS = (40, 48), 16, (33, 40), 64
+ONE_BAG = {"location_prior": "uniform", "eta": 0.01, "anneal": (0.01, 1.03, 1.0), "max_iter": 1000}
+MODELS = {
+    "2x2": (2, lambda seed: cg.CountingGrid(GRID, WINDOW, 2, random_state=seed)),
+    "4x4": (4, lambda seed: cg.CountingGrid(GRID, WINDOW, 4, random_state=seed)),
+    "2x2, plain EM": (2, lambda seed: cg.CountingGrid(GRID, WINDOW, 2, anneal=None, max_iter=2000, random_state=seed)),
+    "1x1": (1, lambda seed: cg.CountingGrid(GRID, WINDOW, random_state=seed)),
+    "1x1, plain EM": (1, lambda seed: cg.CountingGrid(GRID, WINDOW, anneal=None, max_iter=2000, random_state=seed)),
+    "1x1, uniform prior, eta 0.01": (1, lambda seed: cg.CountingGrid(GRID, WINDOW, random_state=seed, **ONE_BAG)),
+    "1x1, the same, best of 10": (
+        1,
+        lambda seed: cg.CountingGrid(GRID, WINDOW, n_init=10, random_state=seed, **ONE_BAG),
+    ),
+    "hybrid, matched 1x1": (16, lambda seed: cg.HybridEpitome(GRID, WINDOW, random_state=seed)),
+    "hybrid, matched 2x2": (16, lambda seed: cg.HybridEpitome(GRID, WINDOW, 2, random_state=seed)),
+}
+
+
+def drawing(folder):
+    """Give the drawing as labels, (33, 40), and its 64 colours."""
+    data = np.load(folder / "trees" / "trees.npz")
+    rows, columns = (
+        np.linspace(0, n - 1, small).round().astype(int) for n, small in zip(data["X"].shape, SHAPE, strict=True)
+    )
+    pixels = data["map"][data["X"][np.ix_(rows, columns)]]
+    colours = KMeans(N_COLOURS, n_init=1, random_state=0).fit(pixels.reshape(-1, 3))
+    return colours.labels_.reshape(SHAPE), colours.cluster_centers_
+
+
+def windows(labels, seed):
+    """Cut fifty windows at random; give their corners and themselves."""
+    rng = np.random.default_rng(seed)
+    corners = np.stack([rng.integers(0, n - WINDOW + 1, 50) for n in labels.shape], axis=1)
+    return corners, [labels[r : r + WINDOW, c : c + WINDOW] for r, c in corners]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=Path("results/scene"))
+    parser.add_argument("--only", choices=list(MODELS), action="append")
+    arguments = parser.parse_args()
+    labels, palette = drawing(Path(os.environ["COUNTINGGRIDS_DATA"]))
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name in arguments.only or MODELS:
+        sections, make = MODELS[name]
+        shares, began = [], time.perf_counter()
+        for seed in range(arguments.seeds):
+            corners, maps = windows(labels, seed)
+            X = cg.bag(maps, sections, N_COLOURS)
+            model = make(seed).fit(X)
+            alignment = align(model.locate(X), corners, GRID, has_symmetries="1x1" in name)
+            shares.append(alignment.is_right.mean())
+            if seed == 0:
+                figure = Figure(figsize=(8, 4), layout="constrained")
+                left, right = figure.subplots(1, 2)
+                left.imshow(palette[labels])
+                right.imshow(np.roll(model.pi_ @ palette, -alignment.shift, axis=(0, 1)).clip(0, 1))
+                right.set_title(f"{name}: {shares[0]:.0%}")
+                figure.savefig(arguments.output / f"{name.replace(', ', '_').replace(' ', '_')}.png", dpi=80)
+        seconds = (time.perf_counter() - began) / arguments.seeds
+        listed = " ".join(f"{value:.0%}" for value in shares)
+        rows.append([name, f"{np.median(shares):.0%}", f"{np.mean(shares):.0%}", listed, f"{seconds:.1f} s"])
+        print("  ".join(rows[-1]), flush=True)
+    table("Windows back in place", ["bags", "median", "mean", "seeds", "a fit"], rows)
+
+
+if __name__ == "__main__":
+    main()

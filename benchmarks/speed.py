@@ -1,0 +1,95 @@
+"""How long an EM iteration takes, against the bare matrix products inside it, in the same process.
+
+python benchmarks/speed.py
+"""
+
+import numpy as np
+
+import countinggrids as cg
+from common import Learner, best_of, dense_bags, table, text_bags
+from countinggrids.geometry import Geometry
+
+
+def two_products(X, n_cells):
+    """Time the two bare SGEMMs of one iteration, on all the threads BLAS wants."""
+    table_ = np.random.default_rng(0).random((X.shape[1], n_cells), np.float32)
+    q = np.random.default_rng(0).random((X.shape[0], n_cells), np.float32)
+    return best_of(lambda: X @ table_) + best_of(lambda: X.T @ q)
+
+
+def dense():
+    X = dense_bags(0, 2000)[0]
+    bound = two_products(X, 1024)
+    learner = Learner(X, Geometry.of((32, 32), 8))
+    rows = []
+    for name, n in [("first (all of q counts)", 1), ("10th", 9), ("30th", 20), ("60th (most of q is zero)", 30)]:
+        learner.iterate(n)
+        seconds = best_of(learner.iterate, 5)
+        rows.append([name, f"{seconds * 1e3:.1f} ms", f"{seconds / bound:.2f}"])
+    table(
+        f"Dense: 2000 bags, 200 features, 32x32/8x8; two bare SGEMMs {bound * 1e3:.1f} ms (bar 1.0, goal 0.6)",
+        ["iteration", "time", "over two SGEMMs"],
+        rows,
+    )
+
+
+def growth():
+    X = dense_bags(0, 4000)[0]
+
+    def settled(bags, grid, window):
+        learner = Learner(bags, Geometry.of(grid, window))
+        learner.iterate(30)
+        return best_of(learner.iterate, 9)
+
+    base = settled(X[:2000], (32, 32), 8)
+    rows = [
+        [f"window {w}x{w}", f"{settled(X[:2000], (32, 32), w) / base:.2f}", "1.2 between any two"] for w in (2, 4, 16)
+    ]
+    rows.append(["twice the bags", f"{settled(X, (32, 32), 8) / base:.2f}", "2.1"])
+    rows.append(["twice the cells", f"{settled(X[:2000], (64, 32), 8) / base:.2f}", "2.2"])
+    table(f"Growth, against 2000 bags, 32x32/8x8 ({base * 1e3:.1f} ms)", ["change", "factor", "bar"], rows)
+
+
+def sparse():
+    X = text_bags(0, 5000)[0]
+    bound = two_products(X.toarray(), 1024)
+    learner = Learner(X, Geometry.of((32, 32), 5))
+    rows = []
+    for name, n in [("first", 1), ("10th", 9), ("30th", 20)]:
+        learner.iterate(n)
+        seconds = best_of(learner.iterate, 5)
+        rows.append([name, f"{seconds * 1e3:.1f} ms", f"{seconds / bound:.2f}"])
+    table(
+        f"Sparse: 5000 bags, 5000 features, {X.nnz / 5000:.0f} non-zeros a bag, 32x32/5x5; "
+        f"two dense SGEMMs {bound * 1e3:.0f} ms (bar 0.25, goal 0.15)",
+        ["iteration", "time", "over two SGEMMs"],
+        rows,
+    )
+
+
+def epitomes():
+    rng = np.random.default_rng(0)
+    scene = np.kron(rng.integers(200, size=(32, 32)), np.ones((4, 4), int))
+    scene = np.where(rng.random(scene.shape) < 0.5, scene, rng.integers(200, size=scene.shape))
+    maps = [np.roll(scene, rng.integers(128, size=2), (0, 1))[:31, :31] for _ in range(100)]
+    whole, by_cell = cg.bag(maps, 1, 200), cg.bag(maps, 31, 200)
+    cases = {
+        "counting grid 1x1": (whole, Geometry.of((64, 64), 31)),
+        "discrete epitome": (by_cell, Geometry.of((64, 64), 31, 31)),
+        "hybrid": (by_cell, Geometry.of((64, 64), 31, 1, 31)),
+    }
+    times = {}
+    for name, (X, geometry) in cases.items():
+        learner = Learner(X, geometry)
+        learner.iterate(10)
+        times[name] = best_of(learner.iterate, 9)
+    base = times["counting grid 1x1"]
+    rows = [[name, f"{seconds * 1e3:.1f} ms", f"{seconds / base:.2f}"] for name, seconds in times.items()]
+    table("100 maps of 31x31, 200 features, grid 64x64 (bar 3.0)", ["model", "time", "over 1x1"], rows)
+
+
+if __name__ == "__main__":
+    dense()
+    growth()
+    sparse()
+    epitomes()
