@@ -44,7 +44,7 @@ def naive_grouped_step(counts, pi, prior, geometry, eta, kind, beta):
 def our_step(counts, grid, geometry, eta, kind, counts_kind, beta=1.0):
     dtype = grid.pi.dtype.name
     bags = as_bags(counts, geometry, counts_kind, dtype=dtype)
-    table = em.match_table(grid.pi, geometry, beta, ENGINE)
+    table, _ = em.match_table(grid.pi, geometry, beta, ENGINE)
     q, log_likelihood = em.locate(bags.matched, table, grid.log_prior, ENGINE)
     statistics = em.e_step(bags, grid, geometry, beta, ENGINE)
     assert statistics.log_likelihood == pytest.approx(log_likelihood.sum())
@@ -85,7 +85,7 @@ def test_painting_cell_by_cell_equals_copying_the_maps(rng, row):
     one_hot = np.eye(N_FEATURES)[maps].reshape(5, -1)
     grid = random_grid(rng, geometry)
     bags = as_bags(one_hot, geometry, SparseCounts)
-    q, _ = em.locate(bags.matched, em.match_table(grid.pi, geometry, 1.0, ENGINE), grid.log_prior, ENGINE)
+    q, _ = em.locate(bags.matched, em.match_table(grid.pi, geometry, 1.0, ENGINE)[0], grid.log_prior, ENGINE)
     q = q if isinstance(q, np.ndarray) else q.toarray()
     painted = naive.painted_counts(maps, q.reshape(-1, *geometry.grid), N_FEATURES, geometry.grid)
     seen = em.e_step(bags, grid, geometry, 1.0, ENGINE).seen
@@ -99,7 +99,7 @@ def test_a_weight_counts_a_bag_that_often(rng, counts_kind):
     weights = [0, 1, 2, 3, 1, 2]
     once = em.e_step(as_bags(counts, geometry, counts_kind, weights), grid, geometry, 1.0, ENGINE)
     repeated = em.e_step(as_bags(np.repeat(counts, weights, axis=0), geometry), grid, geometry, 1.0, ENGINE)
-    for ours, theirs in zip(once, repeated, strict=True):
+    for ours, theirs in zip(once[:3], repeated[:3], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
@@ -107,7 +107,9 @@ def test_an_empty_bag_gets_the_prior_as_its_posterior(rng):
     geometry = GEOMETRIES["counting grid"]
     grid = random_grid(rng, geometry)
     bags = as_bags(np.zeros((2, N_FEATURES)), geometry)
-    q, log_likelihood = em.locate(bags.matched, em.match_table(grid.pi, geometry, 1.0, ENGINE), grid.log_prior, ENGINE)
+    q, log_likelihood = em.locate(
+        bags.matched, em.match_table(grid.pi, geometry, 1.0, ENGINE)[0], grid.log_prior, ENGINE
+    )
     np.testing.assert_allclose(q[0], np.exp(grid.log_prior).ravel(), rtol=1e-12)
     np.testing.assert_allclose(log_likelihood, 0, atol=1e-12)
 
@@ -116,7 +118,7 @@ def test_a_sharp_posterior_is_held_sparse_and_changes_nothing(rng):
     geometry = GEOMETRIES["counting grid"]
     grid, counts = random_grid(rng, geometry), rng.integers(1, 9, (6, N_FEATURES)) * 5000.0
     bags = as_bags(counts, geometry)
-    table = em.match_table(grid.pi, geometry, 1.0, ENGINE)
+    table, _ = em.match_table(grid.pi, geometry, 1.0, ENGINE)
     q, _ = em.locate(bags.matched, table, grid.log_prior, ENGINE)
     assert not isinstance(q, np.ndarray)
     fine = counts.reshape(len(counts), 1, 1, -1)

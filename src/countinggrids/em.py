@@ -24,6 +24,8 @@ LOST = {"float32": np.float32(np.log(1e-6)), "float64": np.log(1e-16)}
 """Logarithm of the posterior, against the best cell's, from which a cell is dropped."""
 SPARSE_BELOW = 1 / 10
 """Share of cells a bag's posterior must leave above rounding for its block to be painted from a sparse q."""
+FEWEST_CHUNKS = 4
+"""Pieces that an E step is cut into even where the bags are few, for threads to share."""
 PLANE_ENTRIES = 2**17
 """Features times cells that one piece of work on the grid takes, few enough to stay in cache."""
 
@@ -41,6 +43,7 @@ class Statistics(NamedTuple):
     seen: Array  # A, (features, *grid)
     usage: Array  # sum_t q_t, (*grid,)
     log_likelihood: float
+    h: Array | None = None  # of the painted blocks, where the E step had it at hand
 
     def plus(self, other: "Statistics") -> "Statistics":
         return Statistics(self.seen + other.seen, self.usage + other.usage, self.log_likelihood + other.log_likelihood)
@@ -69,17 +72,17 @@ def histograms(pi: Array, block: Shape) -> Array:
     return torus.window_sum(pi, block) / pi.dtype.type(prod(block))
 
 
-def match_table(pi: Array, geometry: Geometry, beta: float, engine: Any) -> Array:
-    """Compute beta log h for the blocks that are matched."""
-    table = np.empty_like(pi)
+def match_table(pi: Array, geometry: Geometry, beta: float, engine: Any) -> tuple[Array, Array]:
+    """Compute beta log h for the blocks that are matched, and h itself."""
+    table, h = np.empty_like(pi), np.empty_like(pi)
 
     def fill(features: slice) -> None:
-        h = histograms(pi[features], geometry.block(painted=False))
-        np.log(np.maximum(h, SMALLEST, out=h), out=h)
-        np.multiply(h, pi.dtype.type(beta), out=table[features])
+        part = np.maximum(histograms(pi[features], geometry.block(painted=False)), SMALLEST, out=h[features])
+        logs = np.log(part, out=table[features])
+        logs *= pi.dtype.type(beta)
 
     list(engine.map(fill, _feature_pieces(pi)))
-    return table
+    return table, h
 
 
 def locate(counts: Counts, table: Array, log_prior: Array, engine: Any) -> tuple[Any, Array]:
@@ -94,43 +97,61 @@ def locate(counts: Counts, table: Array, log_prior: Array, engine: Any) -> tuple
     """
     n_bags, n_cells = counts.shape[0], log_prior.size
     planes = counts.prepare(table)
-    chunks = _pieces(n_bags, max(1, engine.chunk_entries // n_cells))
+    chunks = _pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // FEWEST_CHUNKS))))
     # One row of the prior per bag: NumPy adds a repeated row ten times faster than a broadcast one.
     prior = np.tile(log_prior.ravel(), (max(rows.stop - rows.start for rows in chunks), 1))
-    parts = list(engine.map(lambda rows: _normalise(counts.match(planes, rows), prior), chunks))
-    log_likelihood = np.concatenate([part[1] for part in parts])
-    if all(sp.issparse(part[0]) for part in parts):
-        return sp.vstack([part[0] for part in parts], format="csr"), log_likelihood
-    q = np.empty((n_bags, n_cells), table.dtype)
+    parts = list(engine.map(lambda rows: _scan(counts.match(planes, rows), prior), chunks))
+    if all(part.kept is not None for part in parts):
+        return _from_kept(parts, n_cells)
+    q, log_likelihood = np.empty((n_bags, n_cells), table.dtype), np.empty(n_bags)
     for rows, part in zip(chunks, parts, strict=True):
-        q[rows] = part[0].toarray() if sp.issparse(part[0]) else part[0]
+        if part.kept is None:
+            q[rows], log_likelihood[rows] = part.values, part.best
+        else:
+            sparse, log_likelihood[rows] = _from_kept([part], n_cells)
+            q[rows] = sparse.toarray()
     return q, log_likelihood
 
 
-def _normalise(joint: Array, log_prior: Array) -> tuple[Any, Array]:
-    """Turn log p(bag | cell) into q and log p(bag), in place."""
-    n_bags, n_cells = joint.shape
-    joint += log_prior[:n_bags]
+class _Scan(NamedTuple):
+    """What is left of some bags' log p(bag, cell): the cells that count, or all of q."""
+
+    best: Array  # (bags,) the largest; log p(bag) where all of q is here
+    kept: Array | None  # flat indices of the cells that count; None where most do
+    values: Array  # log p(bag, cell) of these, or q, (bags, cells)
+
+
+def _scan(joint: Array, log_prior: Array) -> _Scan:
+    """Look which cells of log p(bag | cell), (bags, cells), count; where most do, finish q in place."""
+    joint += log_prior[: len(joint)]
     best = joint.max(axis=1)
     kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
     if kept.size < SPARSE_BELOW * joint.size:
-        bag_of, cells = np.divmod(kept.astype(np.uint32), np.uint32(n_cells))
-        ends = np.searchsorted(bag_of, np.arange(n_bags + 1))
-        values = np.exp(joint.ravel().take(kept) - best.take(bag_of))
-        total = np.add.reduceat(values, ends[:-1])
-        values /= total.take(bag_of)
-        q = sp.csr_array((values, cells, ends), shape=joint.shape)
-    else:
-        joint -= best[:, None]
-        q = np.exp(joint, out=joint)
-        total = q.sum(axis=1)
-        q /= total[:, None]
-    return q, best.astype(np.float64) + np.log(total, dtype=np.float64)
+        return _Scan(best, kept, joint.ravel().take(kept))
+    joint -= best[:, None]
+    q = np.exp(joint, out=joint)
+    total = q.sum(axis=1)
+    q /= total[:, None]
+    return _Scan(best + np.log(total, dtype=np.float64), None, q)
+
+
+def _from_kept(parts: list[_Scan], n_cells: int) -> tuple[Any, Array]:
+    """Put q of consecutive bags together as CSR, and log p(bag)."""
+    best = np.concatenate([part.best for part in parts])
+    firsts = np.cumsum([0, *(part.best.size for part in parts[:-1])]) * n_cells
+    kept = np.concatenate([part.kept + first for part, first in zip(parts, firsts, strict=True)])
+    bag_of = kept // n_cells
+    ends = np.searchsorted(bag_of, np.arange(best.size + 1))
+    q = np.exp(np.concatenate([part.values for part in parts]) - best.take(bag_of))
+    total = np.add.reduceat(q, ends[:-1])
+    q /= total.take(bag_of)
+    cells = (kept - bag_of * n_cells).astype(np.int32)
+    return sp.csr_array((q, cells, ends), shape=(best.size, n_cells)), best + np.log(total, dtype=np.float64)
 
 
 def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Any) -> Statistics:
     """Map every bag to the grid and gather what was seen where."""
-    table = match_table(grid.pi, geometry, beta, engine)
+    table, h = match_table(grid.pi, geometry, beta, engine)
     total: Statistics | None = None
     for rows in blocks(bags, geometry, engine):
         some = bags.rows(rows)
@@ -140,7 +161,7 @@ def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Any)
         part = Statistics(some.painted.paint(q, engine), usage, float(log_likelihood @ some.weights))
         total = part if total is None else total.plus(part)
     assert total is not None
-    return total
+    return total._replace(h=h) if geometry.matched == geometry.painted else total
 
 
 def blocks(bags: Bags, geometry: Geometry, engine: Any) -> list[slice]:
@@ -149,16 +170,16 @@ def blocks(bags: Bags, geometry: Geometry, engine: Any) -> list[slice]:
     return _pieces(bags.weights.size, max(1, engine.block_entries // widest))
 
 
-def expected_counts(pi: Array, seen: Array, block: Shape) -> Array:
+def expected_counts(pi: Array, seen: Array, block: Shape, h: Array | None = None) -> Array:
     """Share what was seen in each block out among its cells (Eqs. M1, M2; Eq. ME where a block is one cell).
 
-    The 1/|V| makes the result add up to the counts.
+    The 1/|V| makes the result add up to the counts. h is worked out where it is not given.
     """
     if prod(block) == 1:
         return seen
-    h = histograms(pi, block)
-    np.maximum(h, SMALLEST, out=h)
-    shared = torus.covering_sum(np.divide(seen, h, out=h), block)
+    if h is None:
+        h = np.maximum(histograms(pi, block), SMALLEST)
+    shared = torus.covering_sum(seen / h, block)
     shared *= pi
     shared /= pi.dtype.type(prod(block))
     return shared
@@ -173,7 +194,8 @@ def m_step(
     pseudocounts = eta.astype(grid.pi.dtype).reshape(-1, *(1,) * len(geometry.grid))
 
     def fill(features: slice) -> None:
-        part = expected_counts(grid.pi[features], statistics.seen[features], block)
+        h = None if statistics.h is None else statistics.h[features]
+        part = expected_counts(grid.pi[features], statistics.seen[features], block, h)
         np.add(part, pseudocounts[features], out=counts[features])
 
     list(engine.map(fill, _feature_pieces(counts)))
@@ -214,6 +236,8 @@ def log_location_prior(usage: Array, geometry: Geometry, kind: str) -> Array:
 
 
 def _weighted(q: Any, weights: Array) -> Any:
+    if (weights == 1).all():
+        return q
     if sp.issparse(q):
         q.data *= np.repeat(weights, np.diff(q.indptr)).astype(q.dtype)
         return q

@@ -26,7 +26,7 @@ class Threads:
 
     n_threads: int
     block_entries: int = 2**24
-    chunk_entries: int = 2**18
+    chunk_entries: int = 2**19
 
     def map(self, function: Callable[..., Any], *items: Iterable[Any]) -> Iterator[Any]:
         if self.n_threads == 1:

@@ -37,7 +37,7 @@ FORMING_SHARE = 0.3
 """Pseudocounts while the layout forms, as a share of the tokens a cell receives."""
 SETTLED_SHARE = 0.2
 """The same at the most once the layout stands."""
-SETTLED_TOTAL = 3.0
+SETTLED_TOTAL = 4.0
 """And in total at the most this many times the square root of the number of features in real use."""
 
 

@@ -292,7 +292,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         bags = _bags(X, np.ones(X.shape[0], self.dtype), n_features, geometry)
         runner, grid = engine.default(), self._grid()
         with engine.one_blas_thread():
-            table = em.match_table(grid.pi, geometry, self._beta(), runner)
+            table, _ = em.match_table(grid.pi, geometry, self._beta(), runner)
             parts = [
                 em.locate(bags.rows(rows).matched, table, grid.log_prior, runner)
                 for rows in em.blocks(bags, geometry, runner)

@@ -23,9 +23,9 @@ from countinggrids.geometry import Shape
 Array = torus.Array
 
 DENSE_FROM = 1 / 8
-"""Share of non-zero counts from which a BLAS product beats a sparse one (measured on two machines' cores)."""
-SMALL = 2**22
-"""Tables with fewer entries than this are multiplied dense whatever their share: nothing needs compiling then."""
+"""Share of non-zero counts from which a BLAS product beats a sparse one (measured)."""
+SMALL = 2**30
+"""Products of fewer multiplications than this are dense whatever the share: nothing needs compiling then."""
 KEPT_TRANSPOSES = 2**23
 """Non-zeros up to which a block's transpose is kept between iterations (64 MB)."""
 
@@ -161,7 +161,7 @@ Counts = DenseCounts | SparseCounts
 def as_counts(matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape) -> Counts:
     """Choose how a table of bags is multiplied: by BLAS, or non-zero by non-zero."""
     entries = prod(matrix.shape)
-    is_sparse = sp.issparse(matrix) and entries > SMALL and matrix.nnz < DENSE_FROM * entries
+    is_sparse = sp.issparse(matrix) and entries * prod(grid) > SMALL and matrix.nnz < DENSE_FROM * entries
     return (SparseCounts if is_sparse else DenseCounts)(matrix, n_features, offsets, grid)
 
 

@@ -34,14 +34,19 @@ def window_sum(planes: Array, window: Sequence[int]) -> Array:
     """
     for axis, length in zip(range(-len(window), 0), window, strict=True):
         if length > 1:
-            along = _band_sum if planes.shape[axis] <= LONGEST_BAND else _doubling_sum
-            planes = along(planes, length, axis)
+            is_short = planes.shape[axis] <= LONGEST_BAND
+            planes = _band_sum(planes, length, axis) if is_short else _doubling_sum(planes, length, axis)
     return planes
 
 
 def covering_sum(planes: Array, window: Sequence[int]) -> Array:
     """Sum, for every cell i, the values at all corners k whose window covers i (the adjoint of `window_sum`)."""
-    return shift(window_sum(planes, window), [1 - length for length in window])
+    for axis, length in zip(range(-len(window), 0), window, strict=True):
+        if length > 1 and planes.shape[axis] <= LONGEST_BAND:
+            planes = _band_sum(planes, length, axis, is_covering=True)
+        elif length > 1:
+            planes = np.roll(_doubling_sum(planes, length, axis), length - 1, axis)
+    return planes
 
 
 def shift(planes: Array, offset: Sequence[int]) -> Array:
@@ -58,10 +63,12 @@ def displacement(start: ArrayLike, end: ArrayLike, grid: Sequence[int]) -> Array
     return way - lengths * np.round(way / lengths)
 
 
-def _band_sum(planes: Array, length: int, axis: int) -> Array:
+def _band_sum(planes: Array, length: int, axis: int, is_covering: bool = False) -> Array:
     """Sum runs of neighbours along one axis as a matrix product."""
     size = planes.shape[axis]
     band = _band(size, length, planes.dtype.name)
+    if is_covering:
+        band = band.T
     if axis == -1:
         return planes @ band.T
     tail = prod(planes.shape[axis + 1 :])
