@@ -1,6 +1,6 @@
 """How much of what can be learnt is learnt: held-out log-likelihood from one unigram (0%) to the truth (100%).
 
-python benchmarks/heldout.py [dense|text] [--seeds 3]
+python benchmarks/heldout.py [--only dense|text] [--seeds 3]
 """
 
 import argparse
@@ -29,10 +29,10 @@ def share(model, train, test, h):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=list(SETS), choices=[*SETS, []])
+    parser.add_argument("--only", choices=list(SETS), action="append")
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
-    for name in arguments.sets:
+    for name in arguments.only or SETS:
         make, n_train, window, marks = SETS[name]
         shares, rows = [], []
         for seed in range(arguments.seeds):

@@ -209,7 +209,7 @@ def test_progress_goes_to_stderr(X, capsys):
     cg.CountingGrid((8, 8), 4, 2, anneal=None, verbose=2, random_state=0).fit(X)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("restart 1, iteration 1 of at most 500: beta 1, objective per token -")
+    assert captured.err.startswith("learning, restart 1, iteration 1 of at most 500: beta 1, objective per token -")
 
 
 def test_models_work_in_pipelines_and_searches(X):

@@ -7,7 +7,7 @@ What tells one model from another is its `Geometry`: which sections are matched 
 
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -60,11 +60,14 @@ class Bags(NamedTuple):
         return Bags(self.matched.rows(rows), self.painted.rows(rows), self.weights[rows])
 
 
-class Engine(Runner):
+class Engine(Runner, Protocol):
     """What EM asks of an engine: an ordered map, and how much to take at once."""
 
-    block_entries: int
-    chunk_entries: int
+    @property
+    def block_entries(self) -> int: ...
+
+    @property
+    def chunk_entries(self) -> int: ...
 
 
 def histograms(pi: Array, block: Shape) -> Array:
@@ -72,7 +75,7 @@ def histograms(pi: Array, block: Shape) -> Array:
     return torus.window_sum(pi, block) / pi.dtype.type(prod(block))
 
 
-def match_table(pi: Array, geometry: Geometry, beta: float, engine: Any) -> tuple[Array, Array]:
+def match_table(pi: Array, geometry: Geometry, beta: float, engine: Engine) -> tuple[Array, Array]:
     """Compute beta log h for the blocks that are matched, and h itself."""
     table, h = np.empty_like(pi), np.empty_like(pi)
 
@@ -85,7 +88,7 @@ def match_table(pi: Array, geometry: Geometry, beta: float, engine: Any) -> tupl
     return table, h
 
 
-def locate(counts: Counts, table: Array, log_prior: Array, engine: Any) -> tuple[Any, Array]:
+def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tuple[Any, Array]:
     """Compute q and log p(bag) of one block of bags (Eqs. qkl, qkl2, qklE).
 
     Cells whose q is lost in rounding are dropped; where few are left, q comes back sparse.
@@ -149,7 +152,7 @@ def _from_kept(parts: list[_Scan], n_cells: int) -> tuple[Any, Array]:
     return sp.csr_array((q, cells, ends), shape=(best.size, n_cells)), best + np.log(total, dtype=np.float64)
 
 
-def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Any) -> Statistics:
+def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:
     """Map every bag to the grid and gather what was seen where."""
     table, h = match_table(grid.pi, geometry, beta, engine)
     total: Statistics | None = None
@@ -164,7 +167,7 @@ def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Any)
     return total._replace(h=h) if geometry.matched == geometry.painted else total
 
 
-def blocks(bags: Bags, geometry: Geometry, engine: Any) -> list[slice]:
+def blocks(bags: Bags, geometry: Geometry, engine: Engine) -> list[slice]:
     """Cut the bags into blocks whose posterior and dense counts fit the engine's limit."""
     widest = max(geometry.n_cells, bags.painted.shape[1] if bags.painted.is_dense else 0)
     return _pieces(bags.weights.size, max(1, engine.block_entries // widest))
@@ -186,7 +189,7 @@ def expected_counts(pi: Array, seen: Array, block: Shape, h: Array | None = None
 
 
 def m_step(
-    grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, engine: Any
+    grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, engine: Engine
 ) -> Grid:
     """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta is (features,)."""
     counts = np.empty_like(grid.pi)
@@ -203,7 +206,7 @@ def m_step(
     return Grid(normalised(counts, geometry.groups), log_prior.astype(counts.dtype))
 
 
-def log_density(pi: Array, eta: Array, engine: Any) -> float:
+def log_density(pi: Array, eta: Array, engine: Engine) -> float:
     """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
     if not eta.any():
         return 0.0

@@ -15,6 +15,7 @@ import numpy as np
 from countinggrids.em import (
     Array,
     Bags,
+    Engine,
     Grid,
     e_step,
     expected_counts,
@@ -158,7 +159,7 @@ class Outcome(NamedTuple):
     has_converged: bool
 
 
-def learn(bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, engine: Any, watch: Watch) -> Outcome:
+def learn(bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, engine: Engine, watch: Watch) -> Outcome:
     """Run EM until the objective stands still, `watch` says stop, or the iterations are used up."""
     history: list[float] = []
     phases = _phases(recipe)
@@ -264,7 +265,7 @@ class Stream(NamedTuple):
 
 
 def stream(
-    bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, previous: Stream | None, engine: Any
+    bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, previous: Stream | None, engine: Engine
 ) -> tuple[Grid, Stream]:
     """Make one step of stepwise EM; the first batch alone makes one EM iteration."""
     beta = 1.0 if recipe.cooling is None else recipe.cooling.end

@@ -3,7 +3,7 @@
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +36,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     device: str | None
     random_state: int | np.random.RandomState | None
     verbose: int
+    _stream: learn.Stream | None = None
 
     def _geometry(self) -> Geometry:
         """Give the row's geometry, or raise about shapes that do not fit."""
@@ -99,6 +100,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             outcomes = [self._learn(X, weights, n_features, rng, watch, restart) for restart in range(self.n_init)]
         best = max(outcomes, key=lambda outcome: outcome.history[-1])
         self._keep(best.grid, geometry)
+        self._stream = None
         self.history_ = np.array(best.history)
         self.n_iter_ = len(best.history)
         self.converged_ = best.has_converged
@@ -115,7 +117,8 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Learn from one more batch of bags (stepwise EM).
 
         The first batch makes one EM iteration. Batch number b then moves the expected counts by b**-0.6 of the way to
-        what it sees itself. Nothing is annealed: start from a fitted model, or from `init`, for a good layout.
+        what it sees itself. Nothing is annealed: for a good layout start from a fitted model, whose grid then
+        says where the bags of the first batch lie, or from `init`.
 
         Parameters
         ----------
@@ -129,10 +132,9 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not hasattr(self, "pi_"):
             self._keep(self._start(check_random_state(self.random_state), geometry, n_features), geometry)
         bags = _bags(X, weights, n_features, geometry)
-        previous: learn.Stream | None = getattr(self, "_stream", None)
         with engine.one_blas_thread():
             grid, self._stream = learn.stream(
-                bags, self._grid(), geometry, self._recipe(X, weights, n_features), previous, engine.default()
+                bags, self._grid(), geometry, self._recipe(X, weights, n_features), self._stream, engine.default()
             )
         self._keep(grid, geometry)
         self.n_iter_ = self._stream.n_batches
@@ -140,13 +142,11 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def transform(self, X: Any) -> Array:
         """Give the posterior over windows, (bags, cells); rows sum to one."""
-        q = self._locate(X)[0]
-        return q.toarray() if sp.issparse(q) else q
+        return np.concatenate([q.toarray() if sp.issparse(q) else q for q, _ in self._posteriors(X)])
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Give the most likely cell of each bag as a flat index, (bags,)."""
-        q = self._locate(X)[0]
-        return np.asarray(q.argmax(axis=1), dtype=np.int64).ravel()
+        return np.concatenate([np.asarray(q.argmax(axis=1), np.int64).ravel() for q, _ in self._posteriors(X)])
 
     def locate(self, X: Any) -> NDArray[np.int64]:
         """Give the coordinates of the most likely cell of each bag, (bags, axes)."""
@@ -157,8 +157,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Where `anneal` ends below one, the bags' counts are taken times that end here too.
         """
-        log_likelihood: NDArray[np.float64] = self._locate(X)[1]
-        return log_likelihood
+        return np.concatenate([log_likelihood for _, log_likelihood in self._posteriors(X)])
 
     def free_energy(self, X: Any) -> NDArray[np.float64]:
         """Give -log p(bag), (bags,): with the exact posterior the free energy is nothing else."""
@@ -283,24 +282,17 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             forming = settled = learn.Eta(checks.check_eta(self.eta, self._geometry(), n_features))
         return learn.Recipe(cooling, forming, settled, self.location_prior, self.max_iter, self.tol)
 
-    def _locate(self, X: Any) -> tuple[Any, NDArray[np.float64]]:
-        """Compute the posterior and log p of bags, block by block."""
+    def _posteriors(self, X: Any) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+        """Give q and log p(bag) of one block of bags after the other."""
         check_is_fitted(self)
         geometry = self._geometry()
         X = checks.check_counts(self, X, is_fitting=False)
-        n_features = checks.n_features_of(X, geometry)
-        bags = _bags(X, np.ones(X.shape[0], self.dtype), n_features, geometry)
+        bags = _bags(X, np.ones(X.shape[0], self.dtype), checks.n_features_of(X, geometry), geometry)
         runner, grid = engine.default(), self._grid()
         with engine.one_blas_thread():
             table, _ = em.match_table(grid.pi, geometry, self._beta(), runner)
-            parts = [
-                em.locate(bags.rows(rows).matched, table, grid.log_prior, runner)
-                for rows in em.blocks(bags, geometry, runner)
-            ]
-        if len(parts) == 1:
-            return parts[0]
-        stack = sp.vstack if all(sp.issparse(q) for q, _ in parts) else _dense_rows
-        return stack([q for q, _ in parts]), np.concatenate([each for _, each in parts])
+            for rows in em.blocks(bags, geometry, runner):
+                yield em.locate(bags.rows(rows).matched, table, grid.log_prior, runner)
 
     @property
     def _n_features_out(self) -> int:
@@ -321,10 +313,6 @@ def _bags(X: Any, weights: Array, n_features: int, geometry: Geometry) -> em.Bag
         as_counts(X, n_features, geometry.painted_offsets, geometry.grid),
         weights,
     )
-
-
-def _dense_rows(parts: list[Any]) -> Array:
-    return np.concatenate([q.toarray() if sp.issparse(q) else q for q in parts])
 
 
 def _both(*watchers: learn.Callback | None) -> learn.Callback:
@@ -349,7 +337,7 @@ class _Progress:
         if time.monotonic() - self.last >= self.pause:
             self.last = time.monotonic()
             print(
-                f"restart {now.restart + 1}, iteration {now.number} of at most {now.planned}: "
+                f"{now.stage}, restart {now.restart + 1}, iteration {now.number} of at most {now.planned}: "
                 f"beta {now.beta:.3g}, objective per token {now.objective:.6f}",
                 file=sys.stderr,
             )

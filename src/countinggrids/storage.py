@@ -38,7 +38,7 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
         else:
             # A RandomState has no place in a file; the model is fitted, so only later sampling notices.
             parameters[name] = None if isinstance(value, np.random.RandomState) else value
-    stream: learn.Stream | None = getattr(model, "_stream", None)
+    stream = model._stream
     if stream is not None:
         arrays |= {"stream.counts": stream.counts, "stream.usage": stream.usage, "stream.totals": stream.totals}
     facts = {
