@@ -76,7 +76,7 @@ def main():
             if seed == 0:
                 figure = Figure(figsize=(8, 4), layout="constrained")
                 left, right = figure.subplots(1, 2)
-                left.imshow(palette[labels])
+                left.imshow(palette[labels].clip(0, 1))
                 right.imshow(np.roll(model.pi_ @ palette, -alignment.shift, axis=(0, 1)).clip(0, 1))
                 right.set_title(f"{name}: {shares[0]:.0%}")
                 figure.savefig(arguments.output / f"{name.replace(', ', '_').replace(' ', '_')}.png", dpi=80)
