@@ -116,10 +116,10 @@ class Eta:
         per_cell = totals / n_cells
         if self.fixed is not None:
             return np.broadcast_to(np.asarray(self.fixed, dtype=np.float64), per_cell.shape)
-        tokens = per_cell.sum()
+        tokens = float(per_cell.sum())
         histogram = per_cell[per_cell > 0] / tokens
-        effective = np.exp(-histogram @ np.log(histogram))
-        return per_cell * min(self.share, self.at_most * np.sqrt(effective) / tokens)
+        effective = float(np.exp(-histogram @ np.log(histogram)))
+        return per_cell * min(self.share, self.at_most * effective**0.5 / tokens)
 
 
 @dataclass(frozen=True)
