@@ -110,4 +110,4 @@ def test_every_option_of_every_estimator_is_documented():
         row = getattr(countinggrids, name)
         if hasattr(row, "get_params"):
             for option in row().get_params():
-                assert f"    {option} : " in row.__doc__, f"{name}.{option}"
+                assert f"\n{option} : " in row.__doc__, f"{name}.{option}"

@@ -1,6 +1,7 @@
 """The rows of the paper's table by name: each a choice of window and sections."""
 
 from collections.abc import Sequence
+from inspect import cleandoc
 from math import prod
 
 import numpy as np
@@ -14,50 +15,50 @@ Anneal = str | tuple[float, float, float] | None
 Seed = int | np.random.RandomState | None
 
 _OPTIONS = """location_prior : {"smoothed", "exact", "uniform"}
-        How the prior over windows is learnt: usage summed over overlapping windows (Eq. pl2), usage as it is
-        (Eq. pl1), or not at all.
-    eta : "auto", float or (features,)
-        Pseudocounts of every feature in every cell (Eq. M1_full). "auto" takes them along the mean histogram of the
-        bags: strong while the layout forms, then in total at most a fifth of the tokens that a cell receives.
-    anneal : "auto", None or (start, rate, end)
-        Deterministic annealing: beta times the log-likelihood, beta rising from start by the factor rate in every
-        iteration to end. "auto" starts where a grid without structure begins to form one, and ends at 1. None is
-        plain EM. An end below 1 tempers bags whose features are far from independent draws: it then stays in force,
-        so `transform`, `score_samples` and all that follow from them also see every count times end.
-    init : "uniform" or array of the shape of `pi_`
-        The first grid: near uniform with its symmetry broken, or your own.
-    max_iter : int
-        Iterations at the most, annealing included; an automatic annealing takes no more than three fifths of them.
-    tol : float
-        Change of the objective per token at which learning ends.
-    n_init : int
-        Restarts; the one with the best objective is kept.
-    dtype : {"float32", "float64"}
-        Precision of the grid and of all products.
-    device : None or "cpu"
-        Where to compute.
-    random_state : int, RandomState or None
-        Seed of the first grid. The same seed gives the same bits on any number of threads.
-    verbose : int
-        1 writes a line to stderr every two seconds, 2 at every iteration.
+    How the prior over windows is learnt: usage summed over overlapping windows (Eq. pl2), usage as it is
+    (Eq. pl1), or not at all.
+eta : "auto", float or (features,)
+    Pseudocounts of every feature in every cell (Eq. M1_full). "auto" takes them along the mean histogram of the
+    bags: strong while the layout forms, then in total at most a fifth of the tokens that a cell receives.
+anneal : "auto", None or (start, rate, end)
+    Deterministic annealing: beta times the log-likelihood, beta rising from start by the factor rate in every
+    iteration to end. "auto" starts where a grid without structure begins to form one, and ends at 1. None is
+    plain EM. An end below 1 tempers bags whose features are far from independent draws: it then stays in force,
+    so `transform`, `score_samples` and all that follow from them also see every count times end.
+init : "uniform" or array of the shape of `pi_`
+    The first grid: near uniform with its symmetry broken, or your own.
+max_iter : int
+    Iterations at the most, annealing included; an automatic annealing takes no more than three fifths of them.
+tol : float
+    Change of the objective per token at which learning ends.
+n_init : int
+    Restarts; the one with the best objective is kept.
+dtype : {"float32", "float64"}
+    Precision of the grid and of all products.
+device : None or "cpu"
+    Where to compute.
+random_state : int, RandomState or None
+    Seed of the first grid. The same seed gives the same bits on any number of threads.
+verbose : int
+    1 writes a line to stderr every two seconds, 2 at every iteration.
 
-    Attributes
-    ----------
-    pi_ : (*grid, features)
-        What each cell holds; sums to one over the last axis.
-    log_prior_ : (*grid,)
-        Log of how likely each window is.
-    history_ : (iterations,)
-        Log-likelihood plus log prior of the grid, per token, at every iteration.
-    n_iter_ : int
-    converged_ : bool
-    capacity : float
-        How many windows fit side by side."""
+Attributes
+----------
+pi_ : (*grid, features)
+    What each cell holds; sums to one over the last axis.
+log_prior_ : (*grid,)
+    Log of how likely each window is.
+history_ : (iterations,)
+    Log-likelihood plus log prior of the grid, per token, at every iteration.
+n_iter_ : int
+converged_ : bool
+capacity : float
+    How many windows fit side by side."""
 
 
 def _document(row: type) -> type:
     """Fill the shared options into a row's docstring."""
-    row.__doc__ = (row.__doc__ or "").replace("{options}", _OPTIONS)
+    row.__doc__ = cleandoc(row.__doc__ or "").replace("{options}", _OPTIONS)
     return row
 
 
