@@ -12,8 +12,10 @@ import scipy.sparse as sp
 import countinggrids as cg
 from common import table
 
+N_FEATURES = 2000
 
-def bags(n_bags, n_features=2000, per_bag=50, seed=0):
+
+def bags(n_bags, n_features=N_FEATURES, per_bag=50, seed=0):
     rng = np.random.default_rng(seed)
     columns = rng.integers(n_features, size=n_bags * per_bag, dtype=np.int32)
     ends = np.arange(0, n_bags * per_bag + 1, per_bag, dtype=np.int32)
@@ -24,25 +26,27 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bags", type=int, default=200_000)
-    n_bags = parser.parse_args().bags
+def measure(n_bags):
+    """Give megabytes: of X, of the model and its statistics, and what a fit needs beyond both at its peak."""
     options = {"anneal": None, "max_iter": 2, "tol": 10.0}
     cg.CountingGrid((32, 32), 5, **options).fit(bags(3000))
     X = bags(n_bags)
     before = peak()
     cg.CountingGrid((32, 32), 5, **options).fit(X)
-    model = 2000 * 1024 * 4 / 2**20
-    used = peak() - before
+    model = 4 * N_FEATURES * 1024 * 4 / 2**20
+    return (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20, model, peak() - before - model
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bags", type=int, default=200_000)
+    n_bags = parser.parse_args().bags
+    names = ("X", "pi, h, its logarithm and what was seen", "more at the peak of fit (bar 256)")
+    whole = n_bags * 1024 * 4 / 2**20
     table(
-        f"Memory: {n_bags} bags, 2000 features, 32x32 (bags by cells would be {n_bags * 1024 * 4 / 2**20:.0f} MB)",
+        f"Memory: {n_bags} bags, {N_FEATURES} features, 32x32 (bags by cells would be {whole:.0f} MB)",
         ["what", "MB"],
-        [
-            ["X", f"{(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20:.0f}"],
-            ["pi, its table and what was seen", f"{3 * model:.0f}"],
-            ["more at the peak of fit than before it", f"{used:.0f}"],
-        ],
+        [[name, f"{megabytes:.0f}"] for name, megabytes in zip(names, measure(n_bags), strict=True)],
     )
 
 

@@ -25,8 +25,8 @@ class Threads:
     """
 
     n_threads: int
-    block_entries: int = 2**24
-    chunk_entries: int = 2**19
+    block_entries: int = 2**23
+    chunk_entries: int = 2**20
 
     def map(self, function: Callable[..., Any], *items: Iterable[Any]) -> Iterator[Any]:
         if self.n_threads == 1:

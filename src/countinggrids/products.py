@@ -26,6 +26,8 @@ DENSE_FROM = 1 / 8
 """Share of non-zero counts from which a BLAS product beats a sparse one (measured)."""
 SMALL = 2**30
 """Products of fewer multiplications than this are dense whatever the share: nothing needs compiling then."""
+WORTH_A_THREAD = 2**24
+"""Multiplications below which handing a product to another thread costs more than it saves."""
 KEPT_TRANSPOSES = 2**23
 """Non-zeros up to which a block's transpose is kept between iterations (64 MB)."""
 
@@ -68,12 +70,15 @@ class DenseCounts:
         n_cells = prod(self.grid)
         counts = _dense(self.matrix, q.dtype)
         painted = np.empty((counts.shape[1], n_cells), q.dtype)
-        transposed = q.T.tocsr() if sp.issparse(q) else q.T
+        multiplications = (q.nnz if sp.issparse(q) else q.size) * counts.shape[1]
+        n_stripes = min(8, 1 + multiplications // WORTH_A_THREAD)
+        transposed = q.T.tocsr() if sp.issparse(q) and n_stripes > 1 else q.T
 
         def stripe(cells: slice) -> None:
-            painted[:, cells] = (transposed[cells] @ counts).T
+            some = transposed[cells] if n_stripes > 1 else transposed
+            painted[:, cells] = (some @ counts).T
 
-        list(run.map(stripe, _slices(n_cells, 128)))
+        list(run.map(stripe, _slices(n_cells, -(-n_cells // n_stripes))))
         planes = painted.reshape(len(self.offsets), self.n_features, *self.grid)
         shifted = [torus.shift(planes[s], [-d for d in offset]) for s, offset in enumerate(self.offsets)]
         return shifted[0] if len(shifted) == 1 else np.sum(shifted, axis=0)

@@ -22,13 +22,15 @@ eta : "auto", float or (features,)
     bags: strong while the layout forms, then in total at most a fifth of the tokens that a cell receives.
 anneal : "auto", None or (start, rate, end)
     Deterministic annealing: beta times the log-likelihood, beta rising from start by the factor rate in every
-    iteration to end. "auto" starts where a grid without structure begins to form one, and ends at 1. None is
+    iteration to end. "auto" starts where a grid without structure begins to form one, and ends at 1; where that
+    saves work, it tries several layouts on a smaller grid of the same capacity and learns the best one on. None is
     plain EM. An end below 1 tempers bags whose features are far from independent draws: it then stays in force,
     so `transform`, `score_samples` and all that follow from them also see every count times end.
 init : "uniform" or array of the shape of `pi_`
     The first grid: near uniform with its symmetry broken, or your own.
 max_iter : int
-    Iterations at the most, annealing included; an automatic annealing takes no more than three fifths of them.
+    Iterations at the most on each grid, annealing included; an automatic annealing takes no more than three fifths
+    of them.
 tol : float
     Change of the objective per token at which learning ends.
 n_init : int
