@@ -1,0 +1,62 @@
+import threading
+
+import pytest
+from threadpoolctl import threadpool_info
+
+from countinggrids import engine
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_results_come_in_the_order_of_the_items(n_threads):
+    barrier = threading.Event()
+
+    def late(item):
+        if item == 0 and n_threads > 1:
+            barrier.wait(5)
+        barrier.set()
+        return item * item
+
+    assert list(engine.Threads(n_threads).map(late, range(20))) == [n * n for n in range(20)]
+
+
+@pytest.mark.parametrize(("name", "value", "wanted"), [("COUNTINGGRIDS_THREADS", "3", 3), ("OMP_NUM_THREADS", "5", 5)])
+def test_the_environment_sets_the_number_of_threads(monkeypatch, name, value, wanted):
+    monkeypatch.delenv("COUNTINGGRIDS_THREADS", raising=False)
+    monkeypatch.setenv(name, value)
+    assert engine.default().n_threads == wanted
+
+
+def test_nonsense_in_the_environment_is_passed_over(monkeypatch):
+    monkeypatch.setenv("COUNTINGGRIDS_THREADS", "many")
+    assert engine.default().n_threads >= 1
+
+
+def test_an_engine_is_in_use_inside_its_block_only():
+    mine = engine.Threads(7)
+    with engine.use(mine):
+        assert engine.default() is mine
+    assert engine.default() is not mine
+
+
+def test_blas_gets_its_threads_back_when_the_last_of_overlapping_fits_ends():
+    before = blas_threads()
+    with engine.one_blas_thread():
+        with engine.one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_blas_gets_its_threads_back_after_an_error():
+    def fail():
+        with engine.one_blas_thread():
+            raise RuntimeError
+
+    before = blas_threads()
+    with pytest.raises(RuntimeError):
+        fail()
+    assert blas_threads() == before

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cases import ENGINE, as_bags
+from countinggrids import em
+from countinggrids.geometry import Geometry
+from countinggrids.learn import Cooling, Eta, coarser, critical_beta, finer
+
+
+@pytest.fixture
+def counts(rng):
+    return rng.poisson(rng.gamma(0.5, 4, (80, 6))) + 1.0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_the_critical_beta_is_the_first_inertia_of_correspondence_analysis(counts, form):
+    weights = np.arange(80) % 3 + 1.0
+    totals = weights @ counts
+    scaled = np.sqrt(weights)[:, None] * counts / np.sqrt(totals)
+    mean = np.sqrt(totals / totals.sum())
+    off_mean = np.eye(6) - np.outer(mean, mean)
+    largest = np.linalg.eigvalsh(off_mean @ scaled.T @ scaled @ off_mean)[-1]
+    assert critical_beta(form(counts), weights) == pytest.approx(1 / largest, rel=1e-3)
+
+
+@pytest.mark.parametrize(("factor", "grows"), [(0.8, False), (1.25, True)])
+def test_structure_grows_above_the_critical_beta_and_fades_below_it(counts, factor, grows):
+    counts = 40 * counts / counts.sum(axis=1, keepdims=True)
+    geometry, bags = Geometry.of(12, 2), as_bags(counts, Geometry.of(12, 2))
+    beta = factor * critical_beta(counts, np.ones(80))
+    wave = np.cos(2 * np.pi * np.arange(12) / 12)
+    mean = counts.sum(axis=0) / counts.sum()
+    tilt = np.random.default_rng(1).normal(size=6)
+    pi = em.normalised(mean[:, None] * (1 + 1e-3 * np.outer(tilt, wave)), 1)
+    grid = em.Grid(pi, np.full(12, -np.log(12)))
+    sizes = []
+    for _ in range(120):
+        statistics = em.e_step(bags, grid, geometry, beta, ENGINE)
+        grid = em.m_step(grid, statistics, geometry, np.zeros(6), "uniform", ENGINE)
+        sizes.append(np.std(grid.pi, axis=1).max())
+    assert (sizes[-1] > sizes[40]) == grows
+
+
+def test_cooling_goes_from_start_to_end_by_its_rate():
+    assert Cooling(0.1, 2.0, 1.0).betas() == [0.1, 0.2, 0.4, 0.8]
+    assert Cooling(1.0, 2.0, 1.0).betas() == []
+
+
+def test_cooling_quickens_once_the_layout_has_formed():
+    betas = Cooling(0.1, 1.01, 1.0, formed=0.2).betas()
+    rates = np.divide(betas[1:], betas[:-1])
+    assert rates[0] == pytest.approx(1.01)
+    assert rates[-1] == pytest.approx(1.05)
+
+
+def test_cooling_fits_into_the_iterations_there_are():
+    assert len(Cooling(0.001, 1.01, 1.0).within(20).betas()) <= 21
+    assert Cooling(0.1, 2.0, 1.0).within(20) == Cooling(0.1, 2.0, 1.0)
+
+
+def test_a_coarser_geometry_keeps_the_capacity_and_the_sections():
+    small = coarser(Geometry.of((32, 48), (8, 16), (2, 2)))
+    assert (small.grid, small.window, small.matched) == ((16, 12), (4, 4), (2, 2))
+    assert small.capacity == Geometry.of((32, 48), (8, 16)).capacity
+    assert coarser(Geometry.of((32, 32), 2)) is None
+    assert coarser(Geometry.of((32, 32), 8, 8)) is None
+
+
+def test_a_finer_grid_is_the_coarse_one_in_more_cells(rng):
+    pi = np.moveaxis(rng.dirichlet(np.ones(4), (3, 2)), -1, 0)
+    log_prior = np.log(rng.dirichlet(np.ones(6)).reshape(3, 2))
+    fine = finer(em.Grid(pi, log_prior), (6, 5), np.random.RandomState(0))
+    np.testing.assert_allclose(fine.pi.sum(axis=0), 1)
+    np.testing.assert_allclose(fine.pi[:, 5, 4], pi[:, 2, 1], atol=0.06)
+    assert np.exp(fine.log_prior).sum() == pytest.approx(1)
+
+
+def test_automatic_pseudocounts_follow_the_mean_histogram_up_to_their_limit():
+    totals = np.array([10.0, 30.0, 0.0, 60.0])
+    np.testing.assert_allclose(Eta(None, 0.2).of(totals, 5), 0.2 * totals / 5)
+    shares = totals[totals > 0] / 100
+    effective = np.exp(-shares @ np.log(shares))
+    limited = Eta(None, 0.2, at_most=0.1).of(totals, 5)
+    assert limited.sum() == pytest.approx(0.1 * np.sqrt(effective))
+    np.testing.assert_allclose(Eta(0.3).of(totals, 5), 0.3)
