@@ -1,6 +1,6 @@
 """How much of what can be learnt is learnt: held-out log-likelihood from one unigram (0%) to the truth (100%).
 
-python benchmarks/heldout.py [--only dense|text] [--seeds 3]
+python benchmarks/heldout.py [--only dense|text] [--seeds 3] [--first 0]
 """
 
 import argparse
@@ -31,11 +31,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=list(SETS), action="append")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     arguments = parser.parse_args()
     for name in arguments.only or SETS:
         make, n_train, window, marks = SETS[name]
         shares, rows = [], []
-        for seed in range(arguments.seeds):
+        for seed in range(arguments.first, arguments.first + arguments.seeds):
             X, h = make(seed)
             began = time.perf_counter()
             model = cg.CountingGrid((32, 32), window, random_state=seed, verbose=1).fit(X[:n_train])
