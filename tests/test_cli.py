@@ -64,7 +64,7 @@ def test_an_existing_output_is_kept_unless_forced(counts, model):
     [
         (["--grid", "six"], "--grid is 'six'; wanted integers joined by x; give for instance --grid 8x8"),
         (["--grid", "4x4", "--window", "8x8"], "window (8, 8) must fit into grid (4, 4)"),
-        (["--sections", "3x3"], "sections (3, 3) must divide window (8, 8)"),
+        (["--window", "8x8", "--sections", "3x3"], "sections (3, 3) must divide window (8, 8)"),
     ],
 )
 def test_wrong_use_exits_with_two_and_leaves_nothing(counts, arguments, message):

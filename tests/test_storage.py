@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import countinggrids as cg
-from countinggrids import storage
+from countinggrids import files, storage
 
 X = np.random.default_rng(0).poisson(1.5, (30, 16))
 MODELS = {
@@ -84,7 +84,7 @@ def test_every_truncation_is_refused(path):
     whole = path.read_bytes()
     for length in [0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1]:
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="damaged or no countinggrids model"):
+        with pytest.raises(ValueError, match="damaged or no file of countinggrids"):
             cg.load(path)
 
 
@@ -96,8 +96,9 @@ def test_a_missing_file_is_named(path):
 def rewritten(path, **changes):
     """Save a model, then change facts of it as an attacker or a later version would."""
     MODELS["counting grid"].fit(X).save(path)
-    facts, arrays = storage._read(path)
+    facts, arrays = files.read(path, storage.FORMAT, storage.VERSION)
     facts |= changes
+    arrays = {name: np.array(array) for name, array in arrays.items()}
     save_file(arrays, path, {"countinggrids": json.dumps(facts)})
 
 
@@ -123,7 +124,7 @@ def test_hostile_and_future_files_are_refused(path, changes, message):
 
 def test_a_foreign_safetensors_file_is_refused(path):
     save_file({"weight": np.ones(3)}, path)
-    with pytest.raises(ValueError, match="is a safetensors file but no countinggrids model"):
+    with pytest.raises(ValueError, match="is a safetensors file but not one of countinggrids"):
         cg.load(path)
 
 
@@ -132,13 +133,14 @@ def test_a_foreign_safetensors_file_is_refused(path):
 )
 def test_other_files_are_refused_and_nothing_in_them_runs(path, content):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="damaged or no countinggrids model"):
+    with pytest.raises(ValueError, match="damaged or no file of countinggrids"):
         cg.load(path)
 
 
 def test_a_grid_of_impossible_numbers_is_refused(path):
     MODELS["counting grid"].fit(X).save(path)
-    facts, arrays = storage._read(path)
+    facts, arrays = files.read(path, storage.FORMAT, storage.VERSION)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
     arrays["pi"] = np.full_like(arrays["pi"], np.nan)
     save_file(arrays, path, {"countinggrids": json.dumps(facts)})
     with pytest.raises(ValueError, match="holds numbers that no model has"):

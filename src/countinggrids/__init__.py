@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from countinggrids.bags import bag
+    from countinggrids.collection import Collection
     from countinggrids.rows import CountingGrid, DiscreteEpitome, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
     from countinggrids.storage import load
 
 __version__ = version("countinggrids")
 
 _HOMES = {
+    "Collection": "collection",
     "bag": "bags",
     "load": "storage",
     "CountingGrid": "rows",
@@ -21,6 +23,7 @@ _HOMES = {
     "HybridEpitome": "rows",
 }
 __all__ = [
+    "Collection",
     "CountingGrid",
     "DiscreteEpitome",
     "HybridEpitome",

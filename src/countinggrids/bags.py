@@ -5,7 +5,7 @@ A table of bags has one row per bag and one column per section and feature: colu
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,19 +36,22 @@ def bag(
     >>> bag([np.array([[0, 1], [2, 2]])], sections=(2, 1), n_features=3).toarray()
     array([[1., 1., 0., 0., 0., 2.]], dtype=float32)
     """
-    labels = [_as_labels(each, index) for index, each in enumerate(maps)]
-    if not labels:
+    counted: list[_Counted] = []
+    parts: Shape | None = None
+    for index, each in enumerate(maps):
+        labels = _as_labels(each, index)
+        if parts is None:
+            parts = (1,) * labels.ndim if sections is None else as_shape(sections, "sections", labels.ndim)
+        counted.append(_count(labels, index, parts, n_features))
+    if parts is None:
         raise ValueError("maps is empty; wanted at least one feature map; give a list of integer arrays")
-    n_axes = labels[0].ndim
-    parts = (1,) * n_axes if sections is None else as_shape(sections, "sections", n_axes)
     if n_features is None:
-        n_features = 1 + max(int(each.max(initial=0)) for each in labels)
-    columns = [_columns(each, index, parts, n_features) for index, each in enumerate(labels)]
-    ends = np.cumsum([0] + [each.size for each in columns])
-    joined = np.concatenate(columns)
-    shape = (len(labels), prod(parts) * n_features)
-    counts = sp.csr_array((np.ones(joined.size, np.float32), joined, ends), shape=shape)
-    counts.sum_duplicates()
+        n_features = 1 + max(int(each.label.max(initial=0)) for each in counted)
+    ends = np.cumsum([0] + [each.label.size for each in counted])
+    columns = np.concatenate([each.section * n_features + each.label for each in counted])
+    times = np.concatenate([each.times for each in counted])
+    counts = sp.csr_array((times, columns, ends), shape=(len(counted), prod(parts) * n_features))
+    counts.sort_indices()
     return counts
 
 
@@ -77,21 +80,40 @@ def _as_labels(feature_map: ArrayLike, index: int) -> NDArray[np.integer]:
     return labels
 
 
-def _columns(labels: NDArray[np.integer], index: int, parts: Shape, n_features: int) -> NDArray[np.int64]:
-    """Give the column of X that each position of one map adds one to."""
+class _Counted(NamedTuple):
+    """How many times each label occurs in each section of one map; what does not occur is left out."""
+
+    section: NDArray[np.int32]
+    label: NDArray[np.int32]
+    times: NDArray[np.float32]
+
+
+def _count(labels: NDArray[np.integer], index: int, parts: Shape, n_features: int | None) -> _Counted:
     if labels.ndim != len(parts):
         raise ValueError(
             f"map {index} has shape {labels.shape} but sections {parts} has {len(parts)} axes; "
             "give every map the same number of axes"
         )
-    if labels.size and not 0 <= labels.min() <= labels.max() < n_features:
-        wrong = labels.min() if labels.min() < 0 else labels.max()
+    low, high = int(labels.min(initial=0)), int(labels.max(initial=0))
+    if low < 0 or (n_features is not None and high >= n_features):
+        limit = "0 or more" if n_features is None else f"0 to {n_features - 1}"
         raise ValueError(
-            f"map {index} has label {wrong}; labels must lie in 0 to {n_features - 1}; "
+            f"map {index} has label {low if low < 0 else high}; labels must lie in {limit}; "
             "raise n_features or relabel the map"
         )
     section = np.zeros((1,) * labels.ndim, dtype=np.int64)
     for axis, (size, n) in enumerate(zip(labels.shape, parts, strict=True)):
         along = np.arange(size) * n // max(size, 1)
         section = section * n + along.reshape([-1 if a == axis else 1 for a in range(labels.ndim)])
-    return (section * n_features + labels).ravel()
+    codes, times = _tally((section * (high + 1) + labels).ravel(), prod(parts) * (high + 1))
+    found, label = np.divmod(codes, high + 1)
+    return _Counted(found.astype(np.int32), label.astype(np.int32), times.astype(np.float32))
+
+
+def _tally(codes: NDArray[np.integer], n_codes: int) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Give the distinct codes in order, and how many times each occurs."""
+    if n_codes > 4 * codes.size + 2**16:
+        return np.unique(codes, return_counts=True)
+    times = np.bincount(codes, minlength=n_codes)
+    distinct = np.flatnonzero(times)
+    return distinct, times[distinct]

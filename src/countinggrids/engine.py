@@ -1,6 +1,7 @@
 """Where the blocks of an iteration run: in this process, on its threads."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -70,7 +71,7 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _limit.lock:
         if _limit.users == 0:
-            _limit.lift = _controller().limit(limits=1, user_api="blas").restore_original_limits
+            _limit.lift = _controller(len(sys.modules)).limit(limits=1, user_api="blas").restore_original_limits
         _limit.users += 1
     try:
         yield
@@ -92,7 +93,8 @@ _limit = _Limit()
 
 
 @lru_cache(maxsize=1)
-def _controller() -> Any:
+def _controller(n_modules: int) -> Any:
+    """Find the libraries that have threads of their own; again when more modules were imported, for they bring some."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

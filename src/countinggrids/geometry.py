@@ -115,3 +115,22 @@ def _check_divides(name: str, parts: Shape, of_name: str, whole: Shape) -> None:
     fewer = tuple(max(d for d in range(1, n + 1) if length % d == 0) for n, length in zip(parts, whole, strict=True))
     larger = tuple(-(-length // n) * n for n, length in zip(parts, whole, strict=True))
     raise ValueError(f"{name} {parts} must divide {of_name} {whole}; try {name} {fewer} or {of_name} {larger}")
+
+
+def suggest(n_bags: int, n_features: int, sections: Shape = (1, 1), window: Shape | None = None) -> tuple[Shape, Shape]:
+    """Choose a grid and a window for so many bags: capacity near the square root of their number.
+
+    The grid is kept to 64 cells a side, and to 2**26 numbers in all; the window has 8 cells a side, or as many as its
+    sections need.
+
+    Examples
+    --------
+    >>> suggest(100, 200)
+    ((25, 25), (8, 8))
+    """
+    if window is None:
+        window = tuple(max(s, -(-8 // s) * s) for s in sections)
+    side = n_bags ** (1 / (2 * len(window)))
+    largest = min(64.0, (2**26 / n_features) ** (1 / len(window)))
+    grid = tuple(max(w + 1, round(min(w * side, largest))) for w in window)
+    return grid, window

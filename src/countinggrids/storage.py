@@ -1,20 +1,15 @@
 """Models in files: one safetensors file each, with what it means in its metadata. Nothing is ever unpickled."""
 
-import json
 import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import learn, rows
+from countinggrids import files, learn, rows
 from countinggrids.model import GridModel
 
-FORMAT, VERSION = "countinggrids", 1
+FORMAT, VERSION = "model", 1
 CLASSES: dict[str, type[GridModel]] = {
     row.__name__: row
     for row in (
@@ -52,8 +47,7 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
         "converged": getattr(model, "converged_", None),
         "stream": None if stream is None else [stream.weight, stream.n_batches],
     }
-    payload = to_bytes({name: np.ascontiguousarray(array) for name, array in arrays.items()}, {FORMAT: _to_json(facts)})
-    _write_whole(Path(path), payload)
+    files.write(path, facts, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> GridModel:
@@ -69,38 +63,16 @@ def load(path: str | os.PathLike[str]) -> GridModel:
     >>> import countinggrids as cg
     >>> model = cg.load("scene.safetensors")  # doctest: +SKIP
     """
-    facts, arrays = _read(Path(path))
+    facts, arrays = files.read(path, FORMAT, VERSION)
     try:
-        return _rebuild(facts, arrays)
+        return _rebuild(facts, {name: np.array(array) for name, array in arrays.items()})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"{path} does not fit together ({error}); wanted a file that save() wrote; save it again"
         ) from error
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    try:
-        with safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get(FORMAT)
-            if text is None:
-                raise ValueError(
-                    f"{path} is a safetensors file but no countinggrids model; wanted a file that save() wrote"
-                )
-            facts = json.loads(text)
-            if not isinstance(facts, dict) or not isinstance(facts.get("version"), int):
-                raise ValueError(f"{path} does not say its version; wanted a file that save() wrote; save it again")
-            if facts["version"] > VERSION:
-                raise ValueError(
-                    f"{path} is of version {facts['version']}; this release reads up to {VERSION}; upgrade it"
-                )
-            return facts, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is damaged or no countinggrids model ({error}); wanted a file that save() wrote"
-        ) from error
-
-
-def _rebuild(facts: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> GridModel:
+def _rebuild(facts: dict[str, Any], arrays: files.Arrays) -> GridModel:
     if facts["class"] not in CLASSES:
         raise ValueError(f"class {facts['class']!r} is not one of {', '.join(CLASSES)}")
     parameters = dict(facts["parameters"])
@@ -128,30 +100,5 @@ def _rebuild(facts: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
     return model
 
 
-def _to_json(facts: dict[str, Any]) -> str:
-    return json.dumps(facts, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
-
-
 def _untupled(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _write_whole(path: Path, payload: bytes) -> None:
-    """Write beside the target, flush to disk, then rename: the old file is whole until the new one is."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -1,0 +1,198 @@
+"""`countinggrids demo`, `fit`, `info`, `locate` and `score`: models from collections or plain counts."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import countinggrids
+from countinggrids.cli import bag, common
+
+if TYPE_CHECKING:
+    from countinggrids.collection import Collection
+    from countinggrids.model import GridModel
+
+ModelFile = Annotated[Path, typer.Argument(help="A model that `fit` or `save` wrote.", exists=True, dir_okay=False)]
+BagsFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A collection that `bag` wrote, a dense .npy array of counts, or a .npz that scipy.sparse.save_npz wrote.",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the model.")] = Path(
+        "demo"
+    ),
+    seed: common.Seed = 0,
+    as_json: common.Json = False,
+) -> None:
+    """Cut a photo into fifty windows, forget where they were, and let a grid put them back."""
+    from countinggrids import demo as demonstration
+
+    with common.errors(), common.learning() as callback:
+        report = demonstration.run(folder, seed, callback)
+    if as_json:
+        print(json.dumps(report))
+        return
+    print(f"{report['put_back']} of {report['windows']} windows are back in place, after {report['seconds']} s")
+    print(f"picture: {report['picture']}")
+    print(f"model:   {report['model']}")
+
+
+def fit(
+    bags: BagsFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model.")],
+    grid: Annotated[
+        str | None, typer.Option(help="Cells along each axis of the torus, such as 32x32; chosen if left out.")
+    ] = None,
+    window: Annotated[str | None, typer.Option(help="Cells along each axis of the window, such as 8x8.")] = None,
+    sections: Annotated[
+        str | None, typer.Option(help="Parts that windows and bags are cut into, such as 2x2; the collection's.")
+    ] = None,
+    paint: Annotated[str | None, typer.Option(help="Finer parts laid down in the M step.")] = None,
+    max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 500,
+    n_init: Annotated[int, typer.Option(help="Restarts; the best is kept.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Seed; the same seed gives the same model.")] = None,
+    force: common.Force = False,
+    as_json: common.Json = False,
+) -> None:
+    """Learn a counting grid from bags."""
+    with common.errors():
+        common.check_output(output, force)
+        texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
+        shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
+        X, shapes = _bags_for(bags, shapes)
+        model = countinggrids.CountingGrid(
+            **shapes,  # type: ignore[arg-type]
+            max_iter=max_iter,
+            n_init=n_init,
+            random_state=seed,
+        )
+        with common.learning() as callback:
+            model.fit(X, callback=callback)
+        model.save(output)
+    common.print_facts(_facts(model) | {"model": str(output)}, as_json)
+
+
+def info(
+    file: Annotated[Path, typer.Argument(help="A model or a collection.", exists=True, dir_okay=False)],
+    as_json: common.Json = False,
+) -> None:
+    """Tell what a model or a collection is."""
+    from countinggrids import files
+
+    with common.errors():
+        if files.read_facts(file).get("format") == "collection":
+            facts = {"class": "Collection"} | bag.facts(countinggrids.Collection.load(file))
+        else:
+            facts = _facts(countinggrids.load(file))
+        common.print_facts(facts, as_json)
+
+
+def locate(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -> None:
+    """Print the most likely cell of every bag: one line of coordinates a bag, then the item's name if it has one."""
+    with common.errors():
+        model = countinggrids.load(model_file)
+        X, names = _bags_of(bags, model)
+        places = model.locate(X).tolist()
+    if as_json:
+        print(json.dumps(places))
+        return
+    for place, name in zip(places, names, strict=True):
+        print(" ".join(map(str, place)) + (f"\t{name}" if name else ""))
+
+
+def score(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -> None:
+    """Print log p of every bag, one a line, then the item's name if it has one."""
+    with common.errors():
+        model = countinggrids.load(model_file)
+        X, names = _bags_of(bags, model)
+        values = model.score_samples(X).tolist()
+    if as_json:
+        print(json.dumps(values))
+        return
+    for value, name in zip(values, names, strict=True):
+        print(f"{value:.6f}" + (f"\t{name}" if name else ""))
+
+
+def _bags_for(path: Path, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """Read counts to learn from, at the finest sections asked for, and choose what was not said."""
+    from countinggrids.geometry import suggest
+
+    X = _read(path)
+    sections = shapes.get("sections")
+    if isinstance(X, countinggrids.Collection):
+        sections = sections or X.sections
+        if len(sections) > 1:
+            shapes = shapes | {"sections": sections}
+        X = X.coarsen(shapes.get("paint") or sections).counts
+    if "grid" not in shapes:
+        n_features = X.shape[1] // _product(shapes.get("paint") or shapes.get("sections") or (1,))
+        grid, window = suggest(X.shape[0], max(n_features, 1), shapes.get("sections") or (1, 1), shapes.get("window"))
+        shapes = shapes | {"grid": grid, "window": window}
+        common.say(
+            f"grid {_joined(grid)} and window {_joined(window)} chosen for {X.shape[0]} bags; "
+            "--grid and --window choose others"
+        )
+    shapes.setdefault("window", tuple(min(8, n) for n in shapes["grid"]))
+    return X, shapes
+
+
+def _bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str]]:
+    """Read counts to look at with a model, at the model's sections, and the names of the items."""
+    X = _read(path)
+    if not isinstance(X, countinggrids.Collection):
+        return X, [""] * X.shape[0]
+    finest = model._geometry().painted
+    collection = X.coarsen(finest) if len(X.sections) == len(finest) else X
+    return collection.counts, _names(collection)
+
+
+def _names(collection: "Collection") -> list[str]:
+    column = next((name for name in ("path", "title") if name in collection.items), None)
+    return [""] * len(collection) if column is None else collection.items[column].tolist()
+
+
+def _read(path: Path) -> Any:
+    import numpy as np
+    import scipy.sparse as sp
+
+    try:
+        if path.suffix == ".npz":
+            return sp.load_npz(path)
+        if path.suffix == ".npy":
+            return np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError, KeyError) as error:
+        raise ValueError(
+            f"{path} is no table of counts ({error}); wanted a .npy array or a .npz that scipy.sparse.save_npz wrote"
+        ) from error
+    return countinggrids.Collection.load(path)
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    from math import prod
+
+    return prod(shape)
+
+
+def _joined(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
+def _facts(model: "GridModel") -> dict[str, Any]:
+    shown = ("grid", "window", "sections", "paint", "n_components")
+    parameters = {name: value for name, value in model.get_params().items() if name in shown and value is not None}
+    learnt = {
+        "capacity": round(model.capacity, 3),
+        "columns": model.n_features_in_,
+        "features": model.pi_.shape[-1],
+        "iterations": model.n_iter_,
+        "converged": getattr(model, "converged_", None),
+        "objective_per_token": float(model.history_[-1]) if len(model.history_) else None,
+    }
+    return {"class": type(model).__name__} | parameters | learnt

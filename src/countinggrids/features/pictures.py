@@ -1,0 +1,125 @@
+"""Pixels from files and arrays: eight bits, upright, grey or RGB; or a plain word on why not."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countinggrids.features.stream import BadItemError
+
+MAX_PIXELS = 2**26  # above this a file is taken for a decompression bomb
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2"})
+
+
+def read(source: Any, is_colour: bool = False, max_side: int | None = None) -> NDArray[np.uint8]:
+    """Read an image from a path or an array.
+
+    Cameras' rotation marks are obeyed; of an animation the first frame is taken; CMYK, palettes and 16 bits are
+    converted; what is transparent is laid on white.
+
+    Parameters
+    ----------
+    source : a path, or an array (rows, columns), (rows, columns, 3) or (rows, columns, 4): integers of 8 or 16 bits,
+        or floats from 0 to 1
+    is_colour : whether to give RGB; otherwise grey
+    max_side : images with a longer side are shrunk to this many pixels; None keeps them
+
+    Returns
+    -------
+    (rows, columns) or (rows, columns, 3), uint8
+
+    Raises
+    ------
+    BadItemError
+        If the file is broken, truncated, empty, too large or no image.
+    """
+    from PIL import Image
+
+    image = decode(source) if isinstance(source, str | os.PathLike) else Image.fromarray(_eight_bits(source))
+    image = _plain(image).convert("RGB" if is_colour else "L")
+    if max_side is not None and max(image.size) > max_side:
+        scale = max_side / max(image.size)
+        width, height = (max(1, round(n * scale)) for n in image.size)
+        image = image.resize((width, height), Image.Resampling.BOX)
+    return np.asarray(image)
+
+
+def is_image_path(path: Path) -> bool:
+    """Tell from its name whether a file is an image."""
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+
+
+def decode(path: str | os.PathLike[str]) -> Any:
+    """Open a file with Pillow, decode its first frame and set it upright."""
+    import struct
+    import warnings
+
+    from PIL import Image, ImageOps
+
+    if not os.path.isfile(path):
+        raise BadItemError(f"{path} is not there or no file; wanted an image; check the path")
+    try:
+        with warnings.catch_warnings():
+            # Our own limit is the stricter one, and damaged metadata does not matter to the pixels.
+            warnings.simplefilter("ignore")
+            with Image.open(path) as file:
+                if file.width * file.height > MAX_PIXELS:
+                    raise BadItemError(
+                        f"{path} has {file.width}x{file.height} pixels; wanted at most {MAX_PIXELS}; shrink it first"
+                    )
+                file.load()
+                return ImageOps.exif_transpose(file)
+    except BadItemError:
+        raise
+    except (OSError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
+        reason = str(error) or type(error).__name__
+        raise BadItemError(f"{path} cannot be read ({reason}); wanted an image that Pillow opens") from error
+    except (Image.DecompressionBombError, MemoryError, RuntimeError, struct.error) as error:
+        raise BadItemError(f"{path} cannot be read ({error}); wanted an image that Pillow opens") from error
+
+
+def _plain(image: Any) -> Any:
+    """Bring 16-bit, float and transparent images to eight bits without alpha."""
+    from PIL import Image
+
+    if image.mode in ("F", "I") or image.mode.startswith("I;16"):
+        return Image.fromarray(_eight_bits(_spread(np.asarray(image))))
+    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        ground = Image.new("RGBA", image.size, "white")
+        ground.alpha_composite(image)
+        return ground
+    return image
+
+
+def _spread(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Bring deep pixels to the range that their kind of number stands for: 16 bits, or floats from 0 to 1."""
+    if pixels.dtype.kind == "f":
+        low, high = float(np.nanmin(pixels)), float(np.nanmax(pixels))
+        if low >= 0 and high <= 1:
+            return pixels
+        return np.nan_to_num((pixels - low) / ((high - low) or 1))
+    return np.clip(pixels, 0, 65535).astype(np.uint16)
+
+
+def _eight_bits(source: Any) -> NDArray[np.uint8]:
+    pixels = np.asarray(source)
+    wanted = "wanted (rows, columns), (rows, columns, 3) or (rows, columns, 4)"
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)) or 0 in pixels.shape:
+        raise BadItemError(f"an image array has shape {pixels.shape}; {wanted}, none of them zero; check its axes")
+    if pixels.dtype == np.uint8:
+        return pixels
+    if pixels.dtype == np.uint16:
+        return (pixels >> 8).astype(np.uint8)
+    if pixels.dtype == bool:
+        return pixels.astype(np.uint8) * 255
+    if pixels.dtype.kind == "f" and pixels.min() >= 0 and pixels.max() <= 1:
+        return (pixels * 255 + 0.5).astype(np.uint8)
+    if pixels.dtype.kind in "iu" and pixels.min() >= 0 and pixels.max() <= 255:
+        return pixels.astype(np.uint8)
+    raise BadItemError(
+        f"an image array is {pixels.dtype} from {pixels.min()} to {pixels.max()}; "
+        "wanted integers of 8 or 16 bits or floats from 0 to 1; scale it first"
+    )
