@@ -55,16 +55,28 @@ class Collection:
         sections: int | Sequence[int] = (1, 1),
         steps: Sequence[Any] = (),
     ):
-        self.counts = counts if isinstance(counts, sp.csr_array) else sp.csr_array(counts)
+        self._counts = counts if isinstance(counts, sp.csr_array) else sp.csr_array(counts)
+        self._is_trusted = True
         self.vocabulary, self.items, self.steps = vocabulary, items, list(steps)
         self.sections: Shape = as_shape(sections, "sections")
         self.skipped: list[Skipped] = []
         n_columns = int(np.prod(self.sections)) * len(vocabulary)
-        if self.counts.shape != (len(items), n_columns):
+        if self._counts.shape != (len(items), n_columns):
             raise ValueError(
-                f"counts have shape {self.counts.shape}; wanted ({len(items)}, {n_columns}) for {len(items)} items, "
+                f"counts have shape {self._counts.shape}; wanted ({len(items)}, {n_columns}) for {len(items)} items, "
                 f"sections {self.sections} and {len(vocabulary)} features; check what belongs together"
             )
+
+    @property
+    def counts(self) -> sp.csr_array:
+        """(items, sections * features) sparse counts; those from a file are checked when they are first asked for."""
+        if not self._is_trusted:
+            try:
+                self._counts.check_format(full_check=True)
+            except ValueError as error:
+                raise ValueError(f"the counts in the file are damaged ({error}); make the collection again") from error
+            self._is_trusted = True
+        return self._counts
 
     def __len__(self) -> int:
         return len(self.items)
@@ -279,8 +291,9 @@ def _rebuilt(facts: dict[str, Any], arrays: files.Arrays, root: str | Path | Non
     )
     parts = tuple(arrays[f"counts.{part}"] for part in ("data", "indices", "indptr"))
     counts = sp.csr_array(parts, shape=tuple(facts["shape"]), copy=False)
-    counts.check_format(full_check=True)
     steps = state.from_state(
         facts["steps"], {name[len("step.") :]: array for name, array in arrays.items() if name.startswith("step.")}
     )
-    return Collection(counts, vocabulary, items, facts["sections"], steps)
+    collection = Collection(counts, vocabulary, items, facts["sections"], steps)
+    collection._is_trusted = False
+    return collection
