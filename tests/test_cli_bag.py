@@ -15,6 +15,9 @@ from typer.testing import CliRunner
 
 import countinggrids as cg
 from countinggrids.cli import app
+from countinggrids.features import Colours
+from countinggrids.features.text import Document
+from countinggrids.items import Items
 
 RUN = CliRunner()
 
@@ -54,6 +57,12 @@ def test_from_photos_to_places(photos, tmp_path):
     assert len(lines) == 12
     assert lines[0].endswith("\thouse/0.png")
     assert len(json.loads(run("score", model, bags, "--json").stdout)) == 12
+    assert json.loads(run("locate", model, bags, "--json").stdout)[0].keys() == {"item", "place"}
+    new, other = tmp_path / "new.cg", tmp_path / "other.cg"
+    run("bag", "images", photos, "--codebook", bags, "-o", new)
+    assert run("locate", model, new).stdout.splitlines() == lines
+    run("bag", "images", photos, "--words", 20, "--sections", "2x2", "--seed", 1, "-o", other)
+    assert "has other features than the model; wanted the same" in run("locate", model, other, code=2).stderr
     assert json.loads(run("info", bags, "--json").stdout)["class"] == "Collection"
     assert json.loads(run("info", model, "--json").stdout)["class"] == "CountingGrid"
 
@@ -155,7 +164,15 @@ def test_a_second_text_file_with_the_words_of_the_first(texts, tmp_path):
     [
         (["images", "none", "-o", "a.cg"], "none is no folder"),
         (["images", "photos", "-o", "none/a.cg"], "none is no folder; wanted one to write into"),
-        (["images", "photos", "-o", "photos"], "photos exists; wanted a new file"),
+        (["images", "photos", "-o", "texts.csv"], "texts.csv exists; wanted a new file"),
+        (["images", "photos", "-o", "photos", "--force"], "photos is no plain file"),
+        (["images", "photos", "-o", "a.cg", "--sections", "2x2x2"], "sections (2, 2, 2) has 3 axes"),
+        (["images", "photos", "-o", "a.cg", "--codebook", "words.cg", "--words", "9"], "--words given with --codebook"),
+        (["images", "photos", "-o", "a.cg", "--codebook", "words.cg"], "words.cg was made from words; wanted a coll"),
+        (["text", "texts.csv", "-o", "a.cg", "--codebook", "seen.cg"], "seen.cg was made from images; wanted a coll"),
+        (["text", "one.txt", "-o", "a.cg"], "no word is left"),
+        (["text", "empty.txt", "-o", "a.cg"], "there are no documents; wanted at least one"),
+        (["images", "photos", "-o", "a.cg", "--step", "0"], "greater than or equal to 1"),
         (["images", "photos", "-o", "a.cg", "--sections", "two"], "--sections is 'two'"),
         (["images", "photos", "-o", "a.cg", "--words", "99999"], "vectors for 99999 clusters"),
         (
@@ -171,6 +188,12 @@ def test_a_second_text_file_with_the_words_of_the_first(texts, tmp_path):
 )
 def test_wrong_use_exits_with_two_and_leaves_nothing(photos, texts, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.txt").write_text("a single line")
+    (tmp_path / "empty.txt").write_text("")
+    cg.Collection.from_texts([Document("tea")]).save("words.cg")
+    cg.Collection.from_images(
+        Items({"title": ["a"]}), [Colours(2, random_state=0).fit([np.eye(4)])], images=[np.eye(4)]
+    ).save("seen.cg")
     before = sorted(os.listdir(tmp_path))
     assert message in run("bag", *arguments, code=2).stderr
     assert sorted(os.listdir(tmp_path)) == before

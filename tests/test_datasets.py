@@ -50,7 +50,7 @@ def test_67_indoor_follows_its_lists(tmp_path):
 
 
 def test_frames_are_in_the_order_of_their_numbers(tmp_path):
-    touch(tmp_path, "walk2/f1.jpg", "walk10/f10.jpg", "walk10/f9.jpg", "walk2/f02.jpg")
+    touch(tmp_path, "walk10/.old/f1.jpg", "walk2/f1.jpg", "walk10/f10.jpg", "walk10/f9.jpg", "walk2/f02.jpg")
     items = datasets.frames(tmp_path)
     assert items["path"].tolist() == ["walk2/f1.jpg", "walk2/f02.jpg", "walk10/f9.jpg", "walk10/f10.jpg"]
     assert items["time"].tolist() == [0, 1, 0, 1]
@@ -67,6 +67,11 @@ def test_frames_take_their_places_from_a_table(tmp_path):
     (tmp_path / "labels.txt").write_text("a\n")
     with pytest.raises(ValueError, match=r"labels\.txt has 1 labels for 3 frames; wanted one a frame"):
         datasets.frames(tmp_path)
+    (tmp_path / "bom.csv").write_bytes(b"\xef\xbb\xbfpath,label\nday/1.jpg,office\n")
+    assert datasets.frames(tmp_path, tmp_path / "bom.csv")["label"].tolist() == ["office", "", ""]
+    (tmp_path / "bom.csv").write_text("path,label\n1.jpg,office\n")
+    with pytest.raises(ValueError, match=r"labels none of the 3 frames; wanted paths such as day/1\.jpg"):
+        datasets.frames(tmp_path, tmp_path / "bom.csv")
     (tmp_path / "other.csv").write_text("file,place\n")
     with pytest.raises(ValueError, match="wanted path and label; check its first line"):
         datasets.frames(tmp_path, tmp_path / "other.csv")
@@ -108,8 +113,11 @@ def test_a_video_is_a_sequence(tmp_path):
     assert abs(int(made.thumbnail(3, 16).mean()) - 150) < 5
     with pytest.raises(ValueError, match="every is 0; wanted seconds above 0"):
         Video(path, 0)
-    path.write_bytes(b"no video")
+    path.write_bytes(b"no\0video")
     with pytest.raises(ValueError, match="cannot be opened; wanted a video that OpenCV reads"):
+        datasets.video(path)
+    path.write_text("ffconcat version 1.0\nfile other.avi\n")
+    with pytest.raises(ValueError, match="is a text or empty; wanted a video, not a list of others"):
         datasets.video(path)
 
 

@@ -28,6 +28,7 @@ ORDER = [
     "features",
     "collection",
     "datasets",
+    "uses",
     "demo",
     "cli",
 ]

@@ -48,6 +48,7 @@ def bag(
     if n_features is None:
         n_features = 1 + max(int(each.label.max(initial=0)) for each in counted)
     ends = np.cumsum([0] + [each.label.size for each in counted])
+    ends = ends.astype(np.int32 if ends[-1] < 2**31 else np.int64)
     columns = np.concatenate([each.section * n_features + each.label for each in counted])
     times = np.concatenate([each.times for each in counted])
     counts = sp.csr_array((times, columns, ends), shape=(len(counted), prod(parts) * n_features))

@@ -1,7 +1,10 @@
 """A collection: bags, what their features are, and the items they were made from. It travels as one file."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from countinggrids.features.stream import Skipped
 from countinggrids.features.text import Document, Words
 from countinggrids.features.vocabulary import Vocabulary
 from countinggrids.geometry import Shape, as_shape
-from countinggrids.items import Items
+from countinggrids.items import Items, chosen
 
 FORMAT, VERSION = "collection", 1
 
@@ -78,6 +81,16 @@ class Collection:
             self._is_trusted = True
         return self._counts
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A word that two collections share only if their features mean the same."""
+        _, arrays = state.to_state(self.steps)
+        parts = [self.vocabulary.colours, self.vocabulary.patches, *(arrays[name] for name in sorted(arrays))]
+        digest = sha256(repr((self.vocabulary.kind, self.vocabulary.names)).encode("utf-8", "surrogatepass"))
+        for part in parts:
+            digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -105,18 +118,24 @@ class Collection:
         """
         sections = as_shape(sections, "sections", 2)
         stream: Any = images if images is not None else [items.path(i) for i in range(len(items))]
+        if hasattr(stream, "__len__") and len(stream) != len(items):
+            raise ValueError(f"got {len(stream)} images for {len(items)} items; wanted one for each")
         for step in steps:
             stream = step.transform(stream)
         vocabulary = steps[-1].vocabulary_
         sizes: dict[int, Shape] = {}
 
-        def maps() -> Iterable[Any]:
+        def maps() -> Iterator[Any]:
             for index, feature_map in stream.enumerate():
                 sizes[index] = (*feature_map.shape, *feature_map.size)
                 yield feature_map
 
-        counts = bags.bag(maps(), sections, len(vocabulary))
-        used = items.take(sizes)
+        found = maps()
+        first = next(iter(found), None)
+        if first is None:
+            raise ValueError(f"none of {len(items)} images could be read{_first_of(stream.skipped)}; check them")
+        counts = bags.bag(chain([first], found), sections, len(vocabulary))
+        used = items.take(list(sizes))
         rows, columns, height, width = np.array(list(sizes.values())).T
         used = used.with_columns(rows=rows, columns=columns, height=height, width=width)
         collection = cls(counts, vocabulary, used, sections, steps)
@@ -145,16 +164,21 @@ class Collection:
         words = Words() if words is None else words
         rows: list[Document] = []
 
-        def texts() -> Iterable[str]:
+        def texts() -> Iterator[str]:
             for document in documents:
                 rows.append(document if keep_texts else document._replace(text=""))
                 if watch is not None:
                     watch(len(rows))
                 yield document.text
 
-        counts = words.transform(texts()) if hasattr(words, "names_") else words.fit_transform(texts())
+        all_texts = texts()
+        first = next(iter(all_texts), None)
+        if first is None:
+            raise ValueError("there are no documents; wanted at least one; check the files")
+        given = chain([first], all_texts)
+        counts = words.transform(given) if hasattr(words, "names_") else words.fit_transform(given)
         columns = {name: [getattr(row, name) for row in rows] for name in Document._fields}
-        known = {name: values for name, values in columns.items() if any(value == value and value for value in values)}
+        known = {name: values for name, values in columns.items() if any(v == v and v != "" for v in values)}
         return cls(counts, words.vocabulary_, Items(known or {"title": columns["title"]}, root), 1, [words])
 
     def bag(self, sources: Iterable[Any]) -> sp.csr_array:
@@ -167,12 +191,11 @@ class Collection:
             return sources
         return bags.bag(sources, self.sections, len(self.vocabulary))
 
-    def take(self, indices: Any) -> "Collection":
+    def take(self, which: Any) -> "Collection":
         """Give some of the items, by their numbers or by a mask."""
-        chosen = np.asarray(indices)
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        counts = self.counts[chosen] if chosen.size else sp.csr_array((0, self.counts.shape[1]), dtype=np.float32)
-        return Collection(counts, self.vocabulary, self.items.take(chosen), self.sections, self.steps)
+        rows = chosen(which, len(self))
+        counts = self.counts[rows] if rows.size else sp.csr_array((0, self.counts.shape[1]), dtype=np.float32)
+        return Collection(counts, self.vocabulary, self.items.take(rows), self.sections, self.steps)
 
     def split(self, column: str = "label") -> "Mapping[str, Collection]":
         """Give a collection for each value of a column, such as label, split or sequence."""
@@ -194,18 +217,17 @@ class Collection:
 
     def take_features(self, features: Any) -> "Collection":
         """Give some of the features, by their numbers or by a mask; new images can then no longer be bagged alike."""
-        chosen = np.asarray(features)
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        kept = chosen(features, len(self.vocabulary))
         n_sections = int(np.prod(self.sections))
-        columns = (np.arange(n_sections)[:, None] * len(self.vocabulary) + chosen).ravel()
-        return Collection(self.counts[:, columns], self.vocabulary.take(chosen), self.items, self.sections)
+        columns = (np.arange(n_sections)[:, None] * len(self.vocabulary) + kept).ravel()
+        return Collection(self.counts[:, columns], self.vocabulary.take(kept), self.items, self.sections)
 
     @staticmethod
     def join(parts: "Sequence[Collection]") -> "Collection":
         """Put collections one below the other."""
         first = parts[0]
         for part in parts:
-            if part.sections != first.sections or part.vocabulary.names != first.vocabulary.names:
+            if part.sections != first.sections or part.fingerprint != first.fingerprint:
                 raise ValueError(
                     f"cannot join {part!r} and {first!r}; wanted the same sections and features; "
                     "bag the second with the codebook of the first"
@@ -217,6 +239,8 @@ class Collection:
 
     def thumbnail(self, index: int, side: int = 64) -> NDArray[np.uint8]:
         """Read the image of an item, shrunk so that its longer side has so many pixels, (rows, columns, 3)."""
+        if "path" not in self.items:
+            raise ValueError("the items have no files; wanted a collection of images; texts have no thumbnails")
         path: Any = self.items.path(index)
         source = video.frame_at(path, self.items["time"][index]) if video.is_video_path(path) else path
         return pictures.read(source, is_colour=True, max_side=side)
@@ -271,6 +295,10 @@ class Collection:
             raise ValueError(
                 f"{path} does not fit together ({error}); wanted a file that save() wrote; make it again"
             ) from error
+
+
+def _first_of(skipped: Sequence[Skipped]) -> str:
+    return f" (the first: {skipped[0].reason})" if skipped else ""
 
 
 def _rebuilt(facts: dict[str, Any], arrays: files.Arrays, root: str | Path | None) -> Collection:

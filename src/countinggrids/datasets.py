@@ -209,6 +209,7 @@ def _folder(path: str | Path) -> Path:
 def _images(path: str | Path) -> tuple[Path, list[Path]]:
     root = _folder(path)
     paths = sorted(each for each in root.rglob("*") if is_image_path(each) and each.is_file())
+    paths = [each for each in paths if not any(part.startswith(".") for part in each.relative_to(root).parts)]
     if not paths:
         raise ValueError(f"{root} holds no images; wanted files such as .jpg or .png; check the path")
     return root, paths
@@ -216,7 +217,8 @@ def _images(path: str | Path) -> tuple[Path, list[Path]]:
 
 def _natural(name: object) -> list[tuple[bool, int, str]]:
     """Give a key by which frame_2 comes before frame_10."""
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"([0-9]+)", str(name))]
+    parts = re.split(r"([0-9]+)", str(name))  # every second part is a number
+    return [(i % 2 == 1, int(part) if i % 2 else 0, part) for i, part in enumerate(parts)]
 
 
 def _numbered(sequences: Iterable[str]) -> list[int]:
@@ -238,22 +240,29 @@ def _labels_of(root: Path, inner: list[Path], table: Path | None) -> list[str]:
         if len(places) != len(inner):
             raise ValueError(f"{table} has {len(places)} labels for {len(inner)} frames; wanted one a frame, in order")
         return places
-    with open(table, encoding="utf-8", newline="") as file:
+    with open(table, encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         if not {"path", "label"} <= set(rows.fieldnames or ()):
             raise ValueError(f"{table} has columns {rows.fieldnames}; wanted path and label; check its first line")
         known = {row["path"]: row["label"] for row in rows}
-    return [known.get(each.as_posix(), "") for each in inner]
+    places = [known.get(each.as_posix(), "") for each in inner]
+    if not any(places):
+        raise ValueError(
+            f"{table} labels none of the {len(inner)} frames; wanted paths such as {inner[0].as_posix()}; check them"
+        )
+    return places
 
 
 def _runs(clips: list[str], share: float, random_state: int) -> list[str]:
     """Mark a contiguous run of every clip as "test", the rest as "train"."""
+    if not 0 <= share < 1:
+        raise ValueError(f"held_out is {share}; wanted a share from 0 to below 1; give for instance 0.3")
     rng = np.random.default_rng(random_state)
     names = np.array(clips)
     splits = np.full(len(names), "train", dtype="U5")
     for clip in dict.fromkeys(clips):
         places = np.flatnonzero(names == clip)
-        n = round(share * len(places))
+        n = min(round(share * len(places)), len(places) - 1)
         begin = rng.integers(len(places) - n + 1)
         splits[places[begin : begin + n]] = "test"
     return splits.tolist()

@@ -1,9 +1,11 @@
 """Arrays and facts in one file: safetensors, written whole or not at all, read without copying, never unpickled."""
 
 import json
+import mmap
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +28,8 @@ def write(path: str | os.PathLike[str], facts: dict[str, Any], arrays: Arrays) -
     arrays : the arrays by name
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is no folder; wanted one to write {path.name} into; make it first")
     text = json.dumps(facts, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
@@ -33,7 +37,7 @@ def write(path: str | os.PathLike[str], facts: dict[str, Any], arrays: Arrays) -
         save_file({key: np.ascontiguousarray(array) for key, array in arrays.items()}, name, {PACKAGE: text})
         with open(name, "rb+") as file:
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
+        os.chmod(name, 0o666 & ~UMASK)
         os.replace(name, path)
     except BaseException as error:
         os.unlink(name)
@@ -97,15 +101,17 @@ def _mapped(path: Path) -> Arrays:
     unknown = {entry["dtype"] for entry in header.values()} - set(DTYPES)
     if unknown:
         raise ValueError(f"{path} holds arrays of {', '.join(sorted(unknown))}; wanted {', '.join(DTYPES)}")
-    return {name: _map(path, 8 + length, entry) for name, entry in header.items()}
+    with open(path, "rb") as file:
+        everything = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return {name: _view(everything, 8 + length, entry) for name, entry in header.items()}
 
 
-def _map(path: Path, start: int, entry: dict[str, Any]) -> NDArray[Any]:
-    dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
+def _view(everything: mmap.mmap, start: int, entry: dict[str, Any]) -> NDArray[Any]:
+    dtype, shape = DTYPES[entry["dtype"]], tuple(entry["shape"])
     if 0 in shape:
         return np.zeros(shape, dtype)
-    mapped = np.memmap(path, dtype, "r", start + entry["data_offsets"][0], shape)
-    return mapped.view(np.ndarray)
+    # A buffer of its own for each array: SciPy copies arrays that are small parts of larger ones.
+    return np.frombuffer(everything, dtype, prod(shape), start + entry["data_offsets"][0]).reshape(shape)
 
 
 class Texts(Sequence[str]):
@@ -135,10 +141,9 @@ class Texts(Sequence[str]):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
         begin = int(self.ends[index - 1]) if index else 0
-        return self.packed[begin : int(self.ends[index])].tobytes().decode("utf-8", "replace")
+        return self.packed[begin : int(self.ends[index])].tobytes().decode("utf-8", "surrogatepass")
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+UMASK = os.umask(0)
+"""Which permissions new files do not get; it can only be read by setting it, so this is done once, at import."""
+os.umask(UMASK)

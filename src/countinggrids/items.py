@@ -66,10 +66,10 @@ class Items:
         """Give where the file of an item is."""
         return self.root / self.columns["path"][index]
 
-    def take(self, indices: Iterable[int]) -> "Items":
-        """Give some of the items."""
-        chosen = [int(i) for i in indices]
-        return Items({name: [column[i] for i in chosen] for name, column in self.columns.items()}, self.root)
+    def take(self, which: Any) -> "Items":
+        """Give some of the items, by their numbers or by a mask."""
+        places = chosen(which, len(self)).tolist()
+        return Items({name: [column[i] for i in places] for name, column in self.columns.items()}, self.root)
 
     def with_columns(self, **columns: Sequence[Any] | NDArray[Any]) -> "Items":
         """Give the items with more columns, or with others in place of old ones."""
@@ -91,6 +91,20 @@ class Items:
 
     def _or_missing(self, name: str) -> Iterable[Any]:
         return self.columns.get(name, [np.nan if name in NUMBERS else ""] * len(self))
+
+
+def chosen(which: Any, n: int) -> NDArray[np.int64]:
+    """Turn a mask or numbers, also negative ones, into numbers from 0 to n - 1."""
+    wanted = np.asarray(which)
+    if (
+        wanted.ndim != 1
+        or (wanted.dtype == bool and len(wanted) != n)
+        or (wanted.size and wanted.dtype.kind not in "biu")
+    ):
+        raise ValueError(
+            f"got {wanted.dtype} of shape {wanted.shape} to choose by; wanted numbers below {n}, or a mask of {n}"
+        )
+    return np.arange(n)[wanted if wanted.size else []]
 
 
 def _column(name: str, values: Any) -> Column:

@@ -37,6 +37,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     random_state: int | np.random.RandomState | None
     verbose: int
     _stream: learn.Stream | None = None
+    fingerprint_: str | None = None  # the fingerprint of the collection's features, where there is one
 
     def _geometry(self) -> Geometry:
         """Give the row's geometry, or raise about shapes that do not fit."""

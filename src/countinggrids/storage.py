@@ -45,6 +45,7 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "n_iter": model.n_iter_,
         "converged": getattr(model, "converged_", None),
+        "fingerprint": model.fingerprint_,
         "stream": None if stream is None else [stream.weight, stream.n_batches],
     }
     files.write(path, facts, arrays)
@@ -83,6 +84,8 @@ def _rebuild(facts: dict[str, Any], arrays: files.Arrays) -> GridModel:
     model.n_features_in_, model.n_iter_ = int(facts["n_features_in"]), int(facts["n_iter"])
     if facts["converged"] is not None:
         model.converged_ = bool(facts["converged"])
+    if facts.get("fingerprint") is not None:
+        model.fingerprint_ = str(facts["fingerprint"])
     if facts["feature_names"]:
         model.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
     n_features = model.n_features_in_ // geometry.n_column_sections

@@ -69,6 +69,35 @@ def test_what_is_transparent_lies_on_white(path):
     assert (pictures.read(pixels) == 255).all()
 
 
+def test_lab_images_are_read(tmp_path):
+    from PIL import ImageCms
+
+    lab = ImageCms.profileToProfile(
+        Image.fromarray(COLOUR), ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB"
+    )
+    lab.save(tmp_path / "a.tif")
+    assert pictures.read(tmp_path / "a.tif").shape == (32, 48)
+    assert pictures.read(tmp_path / "a.tif", is_colour=True).shape == (32, 48, 3)
+
+
+def test_only_decoders_of_pictures_see_a_file(path):
+    path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n")
+    with pytest.raises(BadItemError, match="cannot identify image file"):
+        pictures.read(path)
+
+
+def test_reading_on_threads_leaves_warnings_alone(tmp_path):
+    import warnings
+
+    from countinggrids.features import DenseSIFT
+
+    for i in range(12):
+        Image.fromarray(COLOUR).save(tmp_path / f"{i}.png")
+    before = list(warnings.filters)
+    list(DenseSIFT(n_jobs=4).transform(sorted(tmp_path.iterdir())))
+    assert warnings.filters == before
+
+
 def test_large_images_are_shrunk(path):
     Image.fromarray(COLOUR).save(path)
     assert pictures.read(path, max_side=24).shape == (16, 24)

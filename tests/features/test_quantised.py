@@ -110,8 +110,20 @@ def test_a_short_source_is_taken_whole_and_a_long_list_in_part():
 def test_too_few_vectors_are_refused():
     with pytest.raises(ValueError, match="got 6 vectors for 200 clusters; wanted at least one for each"):
         Codebook().fit([np.zeros((2, 3, 4))])
-    with pytest.raises(ValueError, match="found no features at all"):
+    with pytest.raises(ValueError, match="found no features at all, 0 items skipped; wanted at least one"):
         Codebook().fit([])
+    with pytest.raises(ValueError, match=r"1 items skipped \(the first: nowhere\.jpg is not there"):
+        Colours(on_error="skip").fit(["nowhere.jpg"])
+    with pytest.raises(ValueError, match="n_samples is 0 and n_images 1000; wanted at least 1 of each"):
+        Codebook(n_samples=0).fit([np.zeros((2, 3, 4))])
+    with pytest.raises(ValueError, match="got 0 clusters to find"):
+        Codebook(0).fit([np.zeros((2, 3, 4))])
+
+
+@pytest.mark.parametrize("extractor", [DenseSIFT(step=0), DenseSIFT(patch=-3), Colours(step=0), Textons(max_side=0.5)])
+def test_sizes_must_be_pixels(extractor):
+    with pytest.raises(ValueError, match="wanted pixels, an integer of at least 1"):
+        extractor.fit(CROPS).transform(CROPS)
 
 
 def test_colours_that_are_few_are_kept_exactly():
@@ -214,6 +226,7 @@ def test_label_images_are_read_by_their_index(tmp_path):
         "<annotation></annotation>",
         XML.replace("<nrows>40", "<nrows>40000000"),
         XML.replace("<nrows>40", "<nrows>many"),
+        XML.replace("<nrows>40", "<nrows>inf"),
         XML.replace("<x>59</x>", "<x>right</x>"),
     ],
 )

@@ -92,6 +92,17 @@ def test_a_feature_map_knows_where_its_features_came_from():
     np.testing.assert_array_equal(patch, PHOTO[rows[1] : rows[1] + 12, columns[2] : columns[2] + 12])
 
 
+def test_long_sides_are_no_different(monkeypatch):
+    [dense] = DenseSIFT().transform([PHOTO])
+    monkeypatch.setattr("countinggrids.features.sift.DENSE_UP_TO", 10)
+    from countinggrids.features import sift
+
+    sift._bins.cache_clear()
+    [sparse] = DenseSIFT().transform([PHOTO])
+    sift._bins.cache_clear()
+    np.testing.assert_allclose(dense.values, sparse.values, atol=1e-5)
+
+
 def test_grey_and_colour_give_the_same_on_a_grey_photo():
     [a, b] = DenseSIFT().transform([PHOTO, np.repeat(PHOTO[..., None], 3, axis=2)])
     np.testing.assert_allclose(a.values, b.values, atol=0.02)

@@ -51,6 +51,17 @@ def test_nothing_goes_on_when_nobody_asks_any_more():
     assert not [thread for thread in threading.enumerate() if "countinggrids-features" in thread.name]
 
 
+def test_a_stream_left_half_read_does_not_hold_blas_back():
+    from threadpoolctl import threadpool_info
+
+    before = threadpool_info()
+    half = iter(Stream(range(3), str))
+    next(half)
+    time.sleep(0.1)
+    assert threadpool_info() == before
+    half.close()
+
+
 def test_bad_items_are_raised_or_skipped():
     with pytest.raises(BadItemError, match="0 is divisible"):
         list(Stream(range(5), picky))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,6 +11,7 @@ from countinggrids.cli import common
 
 if TYPE_CHECKING:
     from countinggrids.collection import Collection
+    from countinggrids.features.text import Document
     from countinggrids.items import Items
 
 app = typer.Typer(help="Turn images, frames or texts into bags of features.", no_args_is_help=True)
@@ -42,16 +43,25 @@ class TextLayout(StrEnum):
 
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write the collection.")]
-Features = Annotated[Kind, typer.Option(help="What counts as a feature.")]
-NWords = Annotated[int | None, typer.Option("--words", help="How many words, colours, textons or labels to learn.")]
-Patch = Annotated[int | None, typer.Option(help="Pixels along each side of a patch (sift 16, textons 8).")]
-Step = Annotated[int | None, typer.Option(help="Pixels from one feature to the next (sift 8, textons 4, colours 8).")]
-Sections = Annotated[str, typer.Option(help="Parts that each image is cut into, such as 4x4.")]
+Features = Annotated[Kind | None, typer.Option(help="What counts as a feature; sift if left out.")]
+NWords = Annotated[
+    int | None, typer.Option("--words", min=1, help="How many words, colours, textons or labels to learn.")
+]
+Patch = Annotated[int | None, typer.Option(min=1, help="Pixels along each side of a patch (sift 16, textons 8).")]
+Step = Annotated[
+    int | None, typer.Option(min=1, help="Pixels from one feature to the next (sift 8, textons 4, colours 8).")
+]
+Sections = Annotated[
+    str | None, typer.Option(help="Parts that each image is cut into, such as 4x4; the codebook's, or 1x1.")
+]
 Book = Annotated[
     Path | None,
     typer.Option("--codebook", help="A collection whose words to use instead of learning some.", exists=True),
 ]
-MaxSide = Annotated[int, typer.Option(help="Shrink images whose longer side has more pixels; 0 keeps them.")]
+MaxSide = Annotated[
+    int | None,
+    typer.Option(min=0, help="Shrink images whose longer side has more pixels; 0 keeps them; 512 if left out."),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")]
 
 
@@ -59,14 +69,14 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first file t
 def images(
     folder: Annotated[Path, typer.Argument(help="Folder of images; sub-folders are labels.")],
     output: Output,
-    features: Features = Kind.sift,
+    features: Features = None,
     words: NWords = None,
     patch: Patch = None,
     step: Step = None,
-    sections: Sections = "1x1",
+    sections: Sections = None,
     layout: Annotated[Layout, typer.Option(help="How the folder is laid out.")] = Layout.folder,
     codebook: Book = None,
-    max_side: MaxSide = 512,
+    max_side: MaxSide = None,
     seed: common.Seed = 0,
     strict: Strict = False,
     force: common.Force = False,
@@ -77,11 +87,11 @@ def images(
         common.check_output(output, force)
         from countinggrids import datasets
 
+        how = Extraction(features, words, patch, step, sections, codebook, max_side, seed, strict)
+        how.check()
         items = getattr(datasets, layout.value)(folder)
-        column = "annotation" if features is Kind.labels and "annotation" in items else "path"
-        sources = [items.root / name for name in items[column]]
-        steps = _steps(features, words, patch, step, max_side, seed, strict)
-        _bag_images(items, sources, steps, codebook, sections, strict, output, as_json)
+        column = "annotation" if how.wants_labels() and "annotation" in items else "path"
+        _bag_images(items, [items.root / name for name in items[column]], how, output, as_json)
 
 
 @app.command()
@@ -92,13 +102,13 @@ def frames(
         Path | None, typer.Option(help="CSV with columns path and label: the places.", exists=True)
     ] = None,
     every: Annotated[float, typer.Option(help="Of a video: seconds from one frame to the next.")] = 1.0,
-    features: Features = Kind.sift,
+    features: Features = None,
     words: NWords = None,
     patch: Patch = None,
     step: Step = None,
-    sections: Sections = "1x1",
+    sections: Sections = None,
     codebook: Book = None,
-    max_side: MaxSide = 512,
+    max_side: MaxSide = None,
     seed: common.Seed = 0,
     strict: Strict = False,
     force: common.Force = False,
@@ -110,14 +120,17 @@ def frames(
         from countinggrids import datasets
         from countinggrids.features.video import Video, is_video_path
 
+        how = Extraction(features, words, patch, step, sections, codebook, max_side, seed, strict)
+        how.check()
         sources: Iterable[Any]
         if is_video_path(source):
+            if labels is not None:
+                raise ValueError("--labels does not go with a video; wanted a folder of frames; leave it out")
             items, sources = datasets.video(source, every), Video(source, every)
         else:
             items = datasets.frames(source, labels)
             sources = [items.path(i) for i in range(len(items))]
-        steps = _steps(features, words, patch, step, max_side, seed, strict)
-        _bag_images(items, sources, steps, codebook, sections, strict, output, as_json)
+        _bag_images(items, sources, how, output, as_json)
 
 
 @app.command()
@@ -156,7 +169,7 @@ def text(
         complain = raise_it if strict else lambda error: skipped.append(str(error))
         columns = Columns(column, title, link, label, date)
         readers = {"auto": lambda path: read_documents(path, columns, complain), "ap": datasets.ap}
-        documents = (document for source in sources for document in readers[layout](source))
+        documents = (_placed(document, source, sources) for source in sources for document in readers[layout](source))
         if codebook is None:
             counter = Words(
                 int(min_df) if min_df >= 1 else min_df,
@@ -166,7 +179,7 @@ def text(
                 max_words,
             )
         else:
-            [counter] = _known_steps(codebook)
+            [counter] = _known_steps(codebook, "words")
         with common.counting("counting words") as watch:
             collection = Collection.from_texts(
                 documents, counter, _root(sources), keep_text, lambda done: watch(done, None)
@@ -174,60 +187,99 @@ def text(
         _finish(collection, output, skipped, as_json)
 
 
-def _steps(
-    kind: Kind, words: int | None, patch: int | None, step: int | None, max_side: int, seed: int, strict: bool
-) -> list[Any]:
-    """Make the extractors that the options ask for, not yet fitted."""
-    from countinggrids.features import Codebook, Colours, DenseSIFT, LabelMaps, Textons
+class Extraction(NamedTuple):
+    """What the options say about features."""
 
-    if patch is not None and kind in (Kind.colours, Kind.labels):
-        raise ValueError(f"--patch {patch} does not go with --features {kind}; wanted sift or textons; leave it out")
-    how: dict[str, Any] = {"max_side": max_side or None, "on_error": "raise" if strict else "skip"}
-    places: dict[str, Any] = {name: value for name, value in (("patch", patch), ("step", step)) if value is not None}
-    if kind is Kind.sift:
-        return [DenseSIFT(**places, **how), Codebook(words or 200, random_state=seed)]
-    if kind is Kind.colours:
-        return [Colours(words or 64, **{"step": 8} | places, random_state=seed, **how)]
-    if kind is Kind.textons:
-        return [Textons(words or 200, **places, random_state=seed, **how)]
-    return [LabelMaps(words, **places, **how)]
+    kind: Kind | None
+    words: int | None
+    patch: int | None
+    step: int | None
+    sections: str | None
+    codebook: Path | None
+    max_side: int | None
+    seed: int
+    strict: bool
+
+    def check(self) -> None:
+        """Raise about options that do not go together, before any work."""
+        from countinggrids.geometry import as_shape
+
+        if self.sections is not None:
+            as_shape(common.shape(self.sections, "sections"), "sections", 2)
+        decided = {"features": self.kind, "words": self.words, "patch": self.patch, "step": self.step}
+        decided |= {"max-side": self.max_side}
+        given = [f"--{name}" for name, value in decided.items() if value is not None]
+        if self.codebook is not None and given:
+            raise ValueError(f"{', '.join(given)} given with --codebook, which decides that; leave one of them out")
+        if self.patch is not None and self.kind in (Kind.colours, Kind.labels):
+            raise ValueError(
+                f"--patch {self.patch} does not go with --features {self.kind}; wanted sift or textons; leave it out"
+            )
+
+    def wants_labels(self) -> bool:
+        from countinggrids.features import LabelMaps
+
+        return isinstance(self.steps()[0], LabelMaps)
+
+    def steps(self) -> list[Any]:
+        """Make the extractors: those of the codebook, or new ones, not yet fitted."""
+        from countinggrids.features import Codebook, Colours, DenseSIFT, LabelMaps, Textons
+
+        how: dict[str, Any] = {"on_error": "raise" if self.strict else "skip"}
+        if self.codebook is not None:
+            steps = _known_steps(self.codebook, "images")
+            steps[0].set_params(**how)
+            return steps
+        how["max_side"] = None if self.max_side == 0 else self.max_side or 512
+        places: dict[str, Any] = {"patch": self.patch, "step": self.step}
+        places = {name: value for name, value in places.items() if value is not None}
+        if self.kind is Kind.colours:
+            return [Colours(self.words or 64, **{"step": 8} | places, random_state=self.seed, **how)]
+        if self.kind is Kind.textons:
+            return [Textons(self.words or 200, **places, random_state=self.seed, **how)]
+        if self.kind is Kind.labels:
+            return [LabelMaps(self.words, **places, **how)]
+        return [DenseSIFT(**places, **how), Codebook(self.words or 200, random_state=self.seed)]
 
 
-def _bag_images(
-    items: "Items",
-    sources: Iterable[Any],
-    steps: list[Any],
-    codebook: Path | None,
-    sections: str,
-    strict: bool,
-    output: Path,
-    as_json: bool,
-) -> None:
+def _bag_images(items: "Items", sources: Iterable[Any], how: Extraction, output: Path, as_json: bool) -> None:
     from sklearn.pipeline import make_pipeline
 
     from countinggrids.collection import Collection
 
-    parts = common.shape(sections, "sections")
-    if codebook is None:
+    steps = how.steps()
+    sections = (1, 1) if how.sections is None else common.shape(how.sections, "sections")
+    if how.codebook is None:
         with common.counting("learning words") as watch:
             steps[0].set_params(verbose=watch)
             make_pipeline(*steps).fit(sources)
-    else:
-        steps = _known_steps(codebook)
-        steps[0].set_params(on_error="raise" if strict else "skip")
+    elif how.sections is None:
+        sections = Collection.load(how.codebook).sections
     with common.counting("bagging") as watch:
         steps[0].set_params(verbose=watch)
-        collection = Collection.from_images(items, steps, parts, sources)
+        collection = Collection.from_images(items, steps, sections, sources)
     _finish(collection, output, [reason for _, reason in collection.skipped], as_json)
 
 
-def _known_steps(codebook: Path) -> list[Any]:
+def _known_steps(codebook: Path, wanted: str) -> list[Any]:
+    """Give the extractors of a collection, of words or of images."""
     from countinggrids.collection import Collection
+    from countinggrids.features import Words
 
     steps = Collection.load(codebook).steps
     if not steps:
         raise ValueError(f"{codebook} does not know how its bags were made; wanted a collection that `bag` wrote")
+    found = "words" if isinstance(steps[0], Words) else "images"
+    if found != wanted:
+        raise ValueError(f"{codebook} was made from {found}; wanted a collection made from {wanted}; give another")
     return steps
+
+
+def _placed(document: "Document", source: Path, sources: list[Path]) -> "Document":
+    """Make paths absolute where there are several folders they could be relative to."""
+    if len(sources) == 1 or not document.path:
+        return document
+    return document._replace(path=str((source / document.path).absolute()))
 
 
 def _finish(collection: "Collection", output: Path, skipped: list[str], as_json: bool) -> None:

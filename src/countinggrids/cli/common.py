@@ -1,6 +1,7 @@
 """What the commands share: options, errors, progress, printing."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,10 +30,14 @@ def errors() -> Iterator[None]:
 
 def check_output(output: Path, force: bool) -> None:
     """Raise, before any work, about an output that cannot or should not be written."""
+    if output.exists() and not output.is_file():
+        raise ValueError(f"{output} is no plain file; wanted a file to write; give another --output")
     if output.exists() and not force:
         raise ValueError(f"{output} exists; wanted a new file; give another --output, or --force to replace it")
     if not output.parent.is_dir():
         raise ValueError(f"{output.parent} is no folder; wanted one to write into; make it first")
+    if not os.access(output.parent, os.W_OK):
+        raise ValueError(f"{output.parent} cannot be written into; wanted a folder that can; give another --output")
 
 
 def shape(text: str, name: str) -> tuple[int, ...]:
@@ -52,9 +57,15 @@ def print_facts(facts: dict[str, Any], as_json: bool) -> None:
         print(f"{name.replace('_', ' '):20} {value}")
 
 
+def one_line(name: str) -> str:
+    """Escape what would break a line of output in two, or could not be printed."""
+    escaped = name.translate({9: "\\t", 10: "\\n", 13: "\\r"})
+    return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def say(text: str) -> None:
     """Write a line to stderr, where it is in no program's way."""
-    print(text, file=sys.stderr)
+    print(one_line(text), file=sys.stderr)
 
 
 @contextmanager

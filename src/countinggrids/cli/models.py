@@ -1,6 +1,8 @@
 """`countinggrids demo`, `fit`, `info`, `locate` and `score`: models from collections or plain counts."""
 
 import json
+import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +59,7 @@ def fit(
     paint: Annotated[str | None, typer.Option(help="Finer parts laid down in the M step.")] = None,
     max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 500,
     n_init: Annotated[int, typer.Option(help="Restarts; the best is kept.")] = 1,
-    seed: Annotated[int | None, typer.Option(help="Seed; the same seed gives the same model.")] = None,
+    seed: common.Seed = 0,
     force: common.Force = False,
     as_json: common.Json = False,
 ) -> None:
@@ -66,7 +68,9 @@ def fit(
         common.check_output(output, force)
         texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
         shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
-        X, shapes = _bags_for(bags, shapes)
+        X = _read(bags)
+        fingerprint = getattr(X, "fingerprint", None)
+        X, shapes = _bags_for(X, shapes)
         model = countinggrids.CountingGrid(
             **shapes,  # type: ignore[arg-type]
             max_iter=max_iter,
@@ -75,6 +79,7 @@ def fit(
         )
         with common.learning() as callback:
             model.fit(X, callback=callback)
+        model.fingerprint_ = fingerprint
         model.save(output)
     common.print_facts(_facts(model) | {"model": str(output)}, as_json)
 
@@ -100,11 +105,7 @@ def locate(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) 
         model = countinggrids.load(model_file)
         X, names = _bags_of(bags, model)
         places = model.locate(X).tolist()
-    if as_json:
-        print(json.dumps(places))
-        return
-    for place, name in zip(places, names, strict=True):
-        print(" ".join(map(str, place)) + (f"\t{name}" if name else ""))
+    _print_each([" ".join(map(str, place)) for place in places], places, "place", names, as_json)
 
 
 def score(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -> None:
@@ -113,18 +114,13 @@ def score(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -
         model = countinggrids.load(model_file)
         X, names = _bags_of(bags, model)
         values = model.score_samples(X).tolist()
-    if as_json:
-        print(json.dumps(values))
-        return
-    for value, name in zip(values, names, strict=True):
-        print(f"{value:.6f}" + (f"\t{name}" if name else ""))
+    _print_each([f"{value:.6f}" for value in values], values, "score", names, as_json)
 
 
-def _bags_for(path: Path, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str, tuple[int, ...]]]:
-    """Read counts to learn from, at the finest sections asked for, and choose what was not said."""
+def _bags_for(X: Any, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """Give counts to learn from, at the finest sections asked for, and choose what was not said."""
     from countinggrids.geometry import suggest
 
-    X = _read(path)
     sections = shapes.get("sections")
     if isinstance(X, countinggrids.Collection):
         sections = sections or X.sections
@@ -143,19 +139,31 @@ def _bags_for(path: Path, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict
     return X, shapes
 
 
-def _bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str]]:
+def _bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
     """Read counts to look at with a model, at the model's sections, and the names of the items."""
     X = _read(path)
     if not isinstance(X, countinggrids.Collection):
-        return X, [""] * X.shape[0]
+        return X, None
+    if model.fingerprint_ not in (None, X.fingerprint):
+        raise ValueError(f"{path} has other features than the model; wanted the same; bag with --codebook")
     finest = model._geometry().painted
     collection = X.coarsen(finest) if len(X.sections) == len(finest) else X
     return collection.counts, _names(collection)
 
 
-def _names(collection: "Collection") -> list[str]:
+def _print_each(texts: list[str], values: list[Any], what: str, names: list[str] | None, as_json: bool) -> None:
+    """Print a value a line with the name of its item, or all as JSON; plain counts have no names."""
+    if as_json:
+        named = values if names is None else [{"item": n, what: v} for n, v in zip(names, values, strict=True)]
+        print(json.dumps(named))
+        return
+    for i, text in enumerate(texts):
+        print(text if names is None else f"{text}\t{common.one_line(names[i])}")
+
+
+def _names(collection: "Collection") -> list[str] | None:
     column = next((name for name in ("path", "title") if name in collection.items), None)
-    return [""] * len(collection) if column is None else collection.items[column].tolist()
+    return None if column is None else collection.items[column].tolist()
 
 
 def _read(path: Path) -> Any:
@@ -167,9 +175,9 @@ def _read(path: Path) -> Any:
             return sp.load_npz(path)
         if path.suffix == ".npy":
             return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError, KeyError) as error:
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
-            f"{path} is no table of counts ({error}); wanted a .npy array or a .npz that scipy.sparse.save_npz wrote"
+            f"{path} is no table of counts; wanted a .npy array or a .npz that scipy.sparse.save_npz wrote"
         ) from error
     return countinggrids.Collection.load(path)
 

@@ -33,6 +33,8 @@ def gather(
     n_images : how many items are looked at; a generator is gone through to its end
     random_state : seed
     """
+    if n_samples < 1 or n_images < 1:
+        raise ValueError(f"n_samples is {n_samples} and n_images {n_images}; wanted at least 1 of each")
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     if hasattr(stream.source, "__getitem__") and len(stream) > n_images:
         stream = stream.subset(sorted(rng.choice(len(stream), n_images, replace=False).tolist()))
@@ -49,7 +51,10 @@ def gather(
             kept = [_smallest(kept, n_samples)]
             held, bound = n_samples, kept[0][0].max()
     if not kept:
-        raise ValueError("found no features at all; wanted at least one image to learn from; check the images")
+        first = f" (the first: {stream.skipped[0].reason})" if stream.skipped else ""
+        raise ValueError(
+            f"found no features at all, {len(stream.skipped)} items skipped{first}; wanted at least one to learn from"
+        )
     return _smallest(kept, n_samples)[1:]
 
 
@@ -70,6 +75,8 @@ def k_means(vectors: Array, n_clusters: int, max_iter: int, random_state: Any) -
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
+    if n_clusters < 1:
+        raise ValueError(f"got {n_clusters} clusters to find; wanted at least 1; give for instance 200")
     if len(vectors) < n_clusters:
         raise ValueError(
             f"got {len(vectors)} vectors for {n_clusters} clusters; wanted at least one for each; "
@@ -83,5 +90,5 @@ def k_means(vectors: Array, n_clusters: int, max_iter: int, random_state: Any) -
 def nearest(vectors: Array, centres: Array) -> NDArray[np.int32]:
     """Give the nearest centre of every vector."""
     half = (centres**2).sum(axis=1) / 2
-    blocks = [vectors[i : i + BLOCK] @ centres.T for i in range(0, len(vectors), BLOCK)]
-    return np.concatenate([(half - block).argmin(axis=1) for block in blocks]).astype(np.int32)
+    starts = range(0, len(vectors), BLOCK)
+    return np.concatenate([(half - vectors[i : i + BLOCK] @ centres.T).argmin(axis=1) for i in starts]).astype(np.int32)

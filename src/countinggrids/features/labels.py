@@ -86,6 +86,8 @@ class LabelMaps(ImageTransformer):
         return Vocabulary("labels", tuple(self.names_))
 
     def _pixels(self, images: Iterable[Any]) -> Stream:
+        self._check_options()
+
         def read(source: Any) -> Any:
             return read_labels(source, self.step)
 
@@ -106,7 +108,8 @@ def read_labels(source: Any, step: int) -> Annotation:
     """Read an annotation: names, which of them lies at each place, and the size of the image."""
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == ".xml":
         return _read_xml(Path(source), step)
-    pixels = _read_image(source) if isinstance(source, str | os.PathLike) else np.asarray(source)
+    is_path = isinstance(source, str | os.PathLike)
+    pixels = pictures.read_raw(source).astype(np.int64) if is_path else np.asarray(source)
     if pixels.ndim != 2 or pixels.dtype.kind not in "iu" or 0 in pixels.shape:
         raise BadItemError(
             f"a label image is {pixels.dtype} of shape {pixels.shape}; wanted integers (rows, columns); check its axes"
@@ -122,11 +125,6 @@ def _first(length: int, step: int) -> int:
     return (length - 1) % step // 2
 
 
-def _read_image(path: str | os.PathLike[str]) -> NDArray[Any]:
-    image = pictures.decode(path)
-    return np.asarray(image if image.mode in ("P", "L", "I", "I;16", "1") else image.convert("L")).astype(np.int64)
-
-
 def _read_xml(path: Path, step: int) -> Annotation:
     """Draw LabelMe's polygons, large ones first, so that small things lie on top of what they stand before."""
     from PIL import Image, ImageDraw
@@ -137,7 +135,7 @@ def _read_xml(path: Path, step: int) -> Annotation:
         polygons = [found for found in map(_polygon, root.findall("object")) if found]
         if not polygons and not height * width:
             raise ValueError("it has neither objects nor a size")
-    except (ElementTree.ParseError, OSError, ValueError, LookupError) as error:
+    except (ElementTree.ParseError, OSError, ValueError, LookupError, ArithmeticError) as error:
         raise BadItemError(f"{path} cannot be read ({error}); wanted an annotation as LabelMe writes it") from error
     if not height or not width:
         width, height = (int(n) + 1 for n in np.max([corner for _, points in polygons for corner in points], axis=0))

@@ -1,6 +1,9 @@
 """Pixels from files and arrays: eight bits, upright, grey or RGB; or a plain word on why not."""
 
 import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ from countinggrids.features.stream import BadItemError
 
 MAX_PIXELS = 2**26  # above this a file is taken for a decompression bomb
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2"})
+# Whatever a file is called, only these decoders see it: others of Pillow's start programs.
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000")
 
 
 def read(source: Any, is_colour: bool = False, max_side: int | None = None) -> NDArray[np.uint8]:
@@ -35,60 +40,80 @@ def read(source: Any, is_colour: bool = False, max_side: int | None = None) -> N
     BadItemError
         If the file is broken, truncated, empty, too large or no image.
     """
-    from PIL import Image
+    if not isinstance(source, str | os.PathLike):
+        return _finished(_pillow().fromarray(_eight_bits(source)), is_colour, max_side)
+    with _named(source):
+        return _finished(_decoded(source), is_colour, max_side)
 
-    image = decode(source) if isinstance(source, str | os.PathLike) else Image.fromarray(_eight_bits(source))
-    image = _plain(image).convert("RGB" if is_colour else "L")
-    if max_side is not None and max(image.size) > max_side:
-        scale = max_side / max(image.size)
-        width, height = (max(1, round(n * scale)) for n in image.size)
-        image = image.resize((width, height), Image.Resampling.BOX)
-    return np.asarray(image)
+
+def read_raw(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Read the numbers in an image file as they are: grey levels or palette indices, not colours."""
+    with _named(path):
+        image = _decoded(path)
+        return np.asarray(image if image.mode in ("P", "L", "I", "I;16", "1") else image.convert("L"))
 
 
 def is_image_path(path: Path) -> bool:
     """Tell from its name whether a file is an image."""
-    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    return path.suffix.lower() in SUFFIXES
 
 
-def decode(path: str | os.PathLike[str]) -> Any:
-    """Open a file with Pillow, decode its first frame and set it upright."""
-    import struct
-    import warnings
+def _finished(image: Any, is_colour: bool, max_side: int | None) -> NDArray[np.uint8]:
+    image = _plain(image)
+    if image.mode not in ("L", "RGB"):
+        image = image.convert("RGB")
+    image = image.convert("RGB" if is_colour else "L")
+    if max_side is not None and max(image.size) > max_side:
+        scale = max_side / max(image.size)
+        width, height = (max(1, round(n * scale)) for n in image.size)
+        image = image.resize((width, height), _pillow().Resampling.BOX)
+    return np.asarray(image)
 
-    from PIL import Image, ImageOps
 
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say which file it was that could not be read."""
     if not os.path.isfile(path):
         raise BadItemError(f"{path} is not there or no file; wanted an image; check the path")
+    expected = (OSError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+    bomb = _pillow().DecompressionBombError
     try:
-        with warnings.catch_warnings():
-            # Our own limit is the stricter one, and damaged metadata does not matter to the pixels.
-            warnings.simplefilter("ignore")
-            with Image.open(path) as file:
-                if file.width * file.height > MAX_PIXELS:
-                    raise BadItemError(
-                        f"{path} has {file.width}x{file.height} pixels; wanted at most {MAX_PIXELS}; shrink it first"
-                    )
-                file.load()
-                return ImageOps.exif_transpose(file)
+        yield
     except BadItemError:
         raise
-    except (OSError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
+    except (*expected, MemoryError, RuntimeError, struct.error, bomb) as error:
         reason = str(error) or type(error).__name__
         raise BadItemError(f"{path} cannot be read ({reason}); wanted an image that Pillow opens") from error
-    except (Image.DecompressionBombError, MemoryError, RuntimeError, struct.error) as error:
-        raise BadItemError(f"{path} cannot be read ({error}); wanted an image that Pillow opens") from error
+
+
+def _decoded(path: str | os.PathLike[str]) -> Any:
+    """Decode the first frame and set it upright."""
+    from PIL import ImageOps
+
+    with _pillow().open(path, formats=FORMATS) as file:
+        if file.width * file.height > MAX_PIXELS:
+            raise BadItemError(
+                f"{path} has {file.width}x{file.height} pixels; wanted at most {MAX_PIXELS}; shrink it first"
+            )
+        file.load()
+        return ImageOps.exif_transpose(file)
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError('reading images needs Pillow; pip install "countinggrids[images]" brings it') from error
+    return Image
 
 
 def _plain(image: Any) -> Any:
     """Bring 16-bit, float and transparent images to eight bits without alpha."""
-    from PIL import Image
-
     if image.mode in ("F", "I") or image.mode.startswith("I;16"):
-        return Image.fromarray(_eight_bits(_spread(np.asarray(image))))
+        return _pillow().fromarray(_eight_bits(_spread(np.asarray(image))))
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
-        ground = Image.new("RGBA", image.size, "white")
+        ground = _pillow().new("RGBA", image.size, "white")
         ground.alpha_composite(image)
         return ground
     return image

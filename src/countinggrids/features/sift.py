@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from countinggrids.features.maps import FeatureMap, patch_corners
@@ -11,6 +12,7 @@ from countinggrids.features.stream import Verbose
 from countinggrids.features.transformer import ImageTransformer, document
 
 BINS, DIRECTIONS = 4, 8
+DENSE_UP_TO = 768  # pixels along a side up to which a product with all weights beats one with those above zero
 LARGEST = 0.2  # no gradient may make up more of a descriptor: what changes with the light is cut off
 Array = NDArray[np.float32]
 
@@ -70,7 +72,9 @@ class DenseSIFT(ImageTransformer):
 def describe(pixels: NDArray[np.uint8], patch: int, step: int, contrast: float) -> Array:
     """Give the descriptors of one grey image, (rows, columns, 128)."""
     (down, rows), (across, columns) = (_bins(n, patch, step) for n in pixels.shape)
-    pooled = down @ (_directions(pixels) @ across.T)
+    parts = _directions(pixels)
+    halfway = parts @ across.T if isinstance(across, np.ndarray) else np.stack([(across @ part.T).T for part in parts])
+    pooled = np.stack([down @ part for part in halfway])
     bins = pooled.transpose(1, 2, 0)[rows[:, None, :, None], columns[None, :, None, :]]
     return _normalised(bins.reshape(len(rows), len(columns), -1), contrast * BINS * (patch / BINS) ** 2)
 
@@ -95,8 +99,8 @@ def _directions(pixels: NDArray[np.uint8]) -> Array:
     return parts
 
 
-@lru_cache(maxsize=64)
-def _bins(length: int, patch: int, step: int) -> tuple[Array, NDArray[np.intp]]:
+@lru_cache(maxsize=16)
+def _bins(length: int, patch: int, step: int) -> tuple[Any, NDArray[np.intp]]:
     """Give the weight of each pixel in each bin along one side, and which bins each patch has, (patches, 4).
 
     Patches share bins where the step allows it, so a bin is summed up once.
@@ -105,7 +109,8 @@ def _bins(length: int, patch: int, step: int) -> tuple[Array, NDArray[np.intp]]:
     centres = patch_corners(length, patch, step)[:, None] + width * (np.arange(BINS) + 0.5) - 0.5
     distinct, which = np.unique(centres, return_inverse=True)
     weights = np.maximum(0, 1 - np.abs(np.arange(length) - distinct[:, None]) / width)
-    return weights.astype(np.float32), which.reshape(centres.shape)
+    weights = weights.astype(np.float32)
+    return weights if length <= DENSE_UP_TO else sp.csr_array(weights), which.reshape(centres.shape)
 
 
 def _normalised(descriptors: Array, faint: float) -> Array:

@@ -12,6 +12,7 @@ from countinggrids.features.labels import LabelMaps
 from countinggrids.features.sift import DenseSIFT
 from countinggrids.features.text import Words
 from countinggrids.features.textons import Textons
+from countinggrids.files import Texts
 
 # What fitting sets, class by class.
 LEARNT: dict[type, tuple[str, ...]] = {
@@ -36,8 +37,11 @@ def to_state(steps: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, NDAr
         parameters = {name: value for name, value in step.get_params().items() if name not in PASSING}
         learnt = {name: getattr(step, name) for name in LEARNT[type(step)]}
         arrays |= {f"{number}.{name}": value for name, value in learnt.items() if isinstance(value, np.ndarray)}
-        plain = {name: value for name, value in learnt.items() if not isinstance(value, np.ndarray)}
-        facts.append({"class": type(step).__name__, "parameters": parameters, "learnt": plain})
+        for name, value in learnt.items():
+            if isinstance(value, list):
+                texts = Texts.pack(value)
+                arrays |= {f"{number}.{name}.bytes": texts.packed, f"{number}.{name}.ends": texts.ends}
+        facts.append({"class": type(step).__name__, "parameters": parameters})
     return facts, arrays
 
 
@@ -53,8 +57,11 @@ def _step(facts: dict[str, Any], number: int, arrays: dict[str, NDArray[Any]]) -
     parameters = {name: tuple(value) if name == "ngram_range" else value for name, value in facts["parameters"].items()}
     step = cls(**parameters)
     for name in LEARNT[cls]:
-        value = arrays.get(f"{number}.{name}")
-        setattr(step, name, facts["learnt"][name] if value is None else np.array(value))
+        key = f"{number}.{name}"
+        if f"{key}.bytes" in arrays:
+            setattr(step, name, list(Texts(arrays[f"{key}.bytes"], arrays[f"{key}.ends"])))
+        else:
+            setattr(step, name, np.array(arrays[key]) if key in arrays else None)
     return step
 
 

@@ -94,7 +94,7 @@ class Stream:
     def enumerate(self) -> Iterator[tuple[int, Any]]:
         """Go through the results with their places in the source."""
         self.skipped = []
-        with closing(self._outcomes()) as outcomes, engine.one_blas_thread():
+        with closing(self._outcomes()) as outcomes:
             for index, future in self._reported(outcomes):
                 try:
                     result = future.result()
@@ -108,13 +108,18 @@ class Stream:
     def _outcomes(self) -> Generator[tuple[int, "Future[Any]"]]:
         """Start work a little ahead of who asks for results; forget what is not started when nobody asks any more."""
         n_threads = self._n_threads()
+
+        def work(item: Any) -> Any:
+            with engine.one_blas_thread():
+                return self.work(item)
+
         items = enumerate(self.source)
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="countinggrids-features")
         try:
-            waiting = deque((i, pool.submit(self.work, item)) for i, item in islice(items, LOOKAHEAD * n_threads))
+            waiting = deque((i, pool.submit(work, item)) for i, item in islice(items, LOOKAHEAD * n_threads))
             while waiting:
                 yield waiting.popleft()
-                waiting.extend((i, pool.submit(self.work, item)) for i, item in islice(items, 1))
+                waiting.extend((i, pool.submit(work, item)) for i, item in islice(items, 1))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

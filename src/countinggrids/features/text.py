@@ -3,11 +3,12 @@
 import csv
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -74,7 +75,7 @@ class Words(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         try:
             counts = vectoriser.fit_transform(texts)
         except ValueError as error:
-            if "vocabulary" not in str(error) and "no terms remain" not in str(error):
+            if not any(part in str(error) for part in ("vocabulary", "no terms remain", "max_df corresponds")):
                 raise
             raise ValueError(
                 f"no word is left (min_df {self.min_df}, max_df {self.max_df}, stop words {self.stop_words}); "
@@ -154,107 +155,154 @@ def read_documents(
     if not path.is_file():
         raise ValueError(f"{path} is not there; wanted a file or a folder of texts; check the path")
     readers = {".csv": _delimited, ".tsv": _delimited, ".jsonl": _json_lines, ".ndjson": _json_lines}
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        return _table(_parquet(path), columns, path, complain)
-    if suffix in readers:
-        return _table(readers[suffix](path, complain), columns, path, complain)
-    return _lines(path)
+    readers |= {".parquet": _parquet}
+    reader = readers.get(path.suffix.lower())
+    return _lines(path, complain) if reader is None else _table(reader(path, complain), columns, path, complain)
 
 
 def _folder(folder: Path, complain: Complain) -> Iterator[Document]:
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
-        content = path.read_bytes()
-        if b"\0" in content[:4096]:
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        inner = path.relative_to(folder)
+        if any(part.startswith(".") for part in inner.parts):
+            continue
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            complain(BadItemError(f"{path} cannot be read ({error.strerror}); wanted a text; check its permissions"))
+            continue
+        if _is_binary(content):
             complain(BadItemError(f"{path} holds zero bytes; wanted a text; remove it or convert it"))
             continue
-        inner = path.relative_to(folder)
         label = inner.parent.as_posix() if inner.parent.name else ""
         yield Document(content.decode("utf-8", "replace"), path.stem, label=label, path=inner.as_posix())
 
 
-def _lines(path: Path) -> Iterator[Document]:
+def _lines(path: Path, complain: Complain) -> Iterator[Document]:
+    with open(path, "rb") as file:
+        if _is_binary(file.read(4096)):
+            complain(BadItemError(f"{path} holds zero bytes; wanted a text; give text, or a table by its usual ending"))
+            return
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 yield Document(line.strip(), f"{path.stem} {number}")
 
 
-def _table(rows: Iterator[dict[str, Any]], columns: Columns, path: Path, complain: Complain) -> Iterator[Document]:
+def _is_binary(content: bytes) -> bool:
+    return b"\0" in content[:4096]
+
+
+Row = dict[str, Any]
+Table = tuple[list[str] | None, Iterator[Row]]  # the columns, where a table names them before its rows
+
+
+def _table(table: Table, columns: Columns, path: Path, complain: Complain) -> Iterator[Document]:
+    names, rows = table
+    if names is not None:
+        columns = _resolved(columns, names, path)
+    seen: set[str] = set()
     for number, row in enumerate(rows, start=1):
-        if number == 1:
-            columns = _resolved(columns, list(row), path)
-        text = row.get(str(columns.text))
+        seen.update(row)
+        column = columns.text or _usual(row)
+        text = None if column is None else row.get(column)
         if not isinstance(text, str):
-            complain(
-                BadItemError(f"{path}, row {number}, has no text in column {columns.text!r}; wanted some; fill it in")
-            )
+            wanted = "a usual column of text" if column is None else f"column {column!r}"
+            complain(BadItemError(f"{path}, row {number}, has no text in {wanted}; wanted some; fill it in"))
             continue
         title, link, label = ("" if name is None else _plain(row.get(name)) for name in columns[1:4])
         yield Document(text, title or f"{path.stem} {number}", link, label, time=_seconds(row.get(str(columns.date))))
+    if names is None and seen:
+        _resolved(columns, sorted(seen), path)
+
+
+def _usual(names: Iterable[str]) -> str | None:
+    return next((name for name in names if str(name).lower() in USUAL), None)
 
 
 def _resolved(columns: Columns, names: list[str], path: Path) -> Columns:
     """Find the column of text where none was named; raise about columns that are not there."""
-    wanted = {key: name for key, name in columns._asdict().items() if name is not None}
-    if columns.text is None:
-        usual = next((name for name in names if str(name).lower() in USUAL), None)
-        if usual is None:
-            raise ValueError(f"{path} has columns {', '.join(map(str, names))}; which holds the text? name its column")
-        columns = columns._replace(text=usual)
-    missing = [name for name in wanted.values() if name not in names]
+    missing = [name for name in columns if name is not None and name not in names]
     if missing:
-        raise ValueError(
-            f"{path} has columns {', '.join(map(str, names))}; wanted {', '.join(missing)}; check the names"
-        )
-    return columns
+        raise ValueError(f"{path} has columns {', '.join(names)}; wanted {', '.join(missing)}; check the names")
+    text = columns.text or _usual(names)
+    if text is None:
+        raise ValueError(f"{path} has columns {', '.join(names)}; which holds the text? name its column")
+    return columns._replace(text=text)
 
 
-def _delimited(path: Path, complain: Complain) -> Iterator[dict[str, Any]]:
+def _delimited(path: Path, complain: Complain) -> Table:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-        while True:
-            try:
-                row = next(rows, None)
-            except csv.Error as error:
-                complain(
-                    BadItemError(f"{path}, line {rows.line_num}, cannot be read ({error}); wanted a row; correct it")
-                )
-                continue
-            if row is None:
-                return
-            yield row
+    # Tabs are for texts as they are; commas need quotes, and a quote that is never closed is an error.
+    how: dict[str, Any] = (
+        {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix.lower() == ".tsv" else {"strict": True}
+    )
 
-
-def _json_lines(path: Path, complain: Complain) -> Iterator[dict[str, Any]]:
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (json.JSONDecodeError, RecursionError, ValueError) as error:
-                complain(BadItemError(f"{path}, line {number}, is no JSON ({error}); wanted an object; correct it"))
-                continue
-            if isinstance(row, dict):
+    def rows() -> Iterator[Row]:
+        with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+            reader = csv.DictReader(file, **how)
+            while True:
+                try:
+                    row = next(reader, None)
+                except csv.Error as error:
+                    where = f"{path}, line {reader.line_num}"
+                    complain(BadItemError(f"{where}, cannot be read ({error}); wanted a row; correct it"))
+                    continue
+                if row is None:
+                    return
                 yield row
-            else:
-                complain(
-                    BadItemError(f"{path}, line {number}, is a {type(row).__name__}; wanted an object; correct it")
-                )
+
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            names = csv.DictReader(file, **how).fieldnames
+        except csv.Error as error:
+            raise ValueError(
+                f"{path}, line 1, cannot be read ({error}); wanted names of columns; correct it"
+            ) from error
+    return list(names or ()), rows()
 
 
-def _parquet(path: Path) -> Iterator[dict[str, Any]]:
+def _json_lines(path: Path, complain: Complain) -> Table:
+    def rows() -> Iterator[Row]:
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except (RecursionError, ValueError) as error:
+                    complain(BadItemError(f"{path}, line {number}, is no JSON ({error}); wanted an object; correct it"))
+                    continue
+                if isinstance(row, dict):
+                    yield row
+                else:
+                    kind = type(row).__name__
+                    complain(BadItemError(f"{path}, line {number}, is a {kind}; wanted an object; correct it"))
+
+    return None, rows()
+
+
+def _parquet(path: Path, complain: Complain) -> Table:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise ImportError(f"{path} needs the package pyarrow; install it, or convert the table to CSV") from error
+    wrong = (ArrowException, OSError, ValueError, ArithmeticError)
+
+    def named(error: Exception) -> ValueError:
+        return ValueError(f"{path} cannot be read ({error}); wanted a Parquet table; write it again")
+
+    def rows() -> Iterator[Row]:
+        try:
+            for batch in file.iter_batches(1024):
+                yield from batch.to_pylist()
+        except wrong as error:
+            raise named(error) from error
+
     try:
-        for batch in parquet.ParquetFile(path).iter_batches(1024):
-            yield from batch.to_pylist()
-    except (ArrowException, OSError, ValueError, ArithmeticError) as error:
-        raise ValueError(f"{path} cannot be read ({error}); wanted a Parquet table; write it again") from error
+        file = parquet.ParquetFile(path)
+        return list(file.schema_arrow.names), rows()
+    except wrong as error:
+        raise named(error) from error
 
 
 def _plain(value: Any) -> str:
@@ -262,20 +310,21 @@ def _plain(value: Any) -> str:
 
 
 def _seconds(value: Any) -> float:
-    """Read a date: a number of seconds, ISO 8601, or as in e-mail; not a number if it is none of these."""
+    """Read a date: ISO 8601, a year, as in e-mail, or seconds since 1970; not a number if it is none of these."""
     if isinstance(value, datetime):
         return _posix(value)
     text = _plain(value).strip()
-    for parse in (
-        float,
-        lambda each: _posix(datetime.fromisoformat(each)),
-        lambda each: _posix(parsedate_to_datetime(each)),
-    ):
+    if re.fullmatch("[0-9]{4}", text):
+        text = f"{text}-01-01"
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            return parse(text)
+            return _posix(parse(text))
         except (ValueError, TypeError, OverflowError, OSError):
             continue
-    return nan
+    try:
+        return float(text) if isfinite(float(text)) else nan
+    except ValueError:
+        return nan
 
 
 def _posix(date: datetime) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from countinggrids.features import pictures
@@ -35,10 +36,18 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Give the feature map of every image, one at a time."""
         return self._pixels(images).then(self._map)
 
+    def _check_options(self) -> None:
+        for name in ("patch", "step", "max_side"):
+            value = getattr(self, name, None)
+            if value is not None and (not isinstance(value, int | np.integer) or value < 1):
+                raise ValueError(f"{name} is {value!r}; wanted pixels, an integer of at least 1; give for instance 16")
+
     def _map(self, pixels: Any) -> Any:
         raise NotImplementedError
 
     def _pixels(self, images: Iterable[Any]) -> Stream:
+        self._check_options()
+
         def read(source: Any) -> Any:
             return pictures.read(source, self._is_colour, self.max_side)
 

@@ -69,10 +69,18 @@ def frame_at(path: str | Path, seconds: float) -> NDArray[np.uint8]:
 
 
 def _opened(path: Path) -> tuple[Any, float]:
-    import cv2
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError('reading videos needs OpenCV; pip install "countinggrids[images]" brings it') from error
 
     if not path.is_file():
         raise BadItemError(f"{path} is not there; wanted a video; check the path")
+    with open(path, "rb") as file:
+        if b"\0" not in file.read(4096):
+            raise BadItemError(
+                f"{path} is a text or empty; wanted a video, not a list of others; name the video itself"
+            )
     capture = cv2.VideoCapture(str(path))
     rate = capture.get(cv2.CAP_PROP_FPS)
     if not capture.isOpened() or not np.isfinite(rate) or rate <= 0:

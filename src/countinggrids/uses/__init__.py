@@ -1,0 +1,9 @@
+"""What grids are good for: classify, choose, track, label, discriminate, cluster."""
+
+from countinggrids.uses.classifier import GridClassifier
+from countinggrids.uses.neighbours import GridNeighbors
+from countinggrids.uses.scaling import BagScaler
+from countinggrids.uses.scores import ScoreSpace
+from countinggrids.uses.tracker import PlaceTracker
+
+__all__ = ["BagScaler", "GridClassifier", "GridNeighbors", "PlaceTracker", "ScoreSpace"]
