@@ -1,6 +1,8 @@
 """The shape of the code base: who imports whom, what importing costs, what may not be used."""
 
 import ast
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import countinggrids
+from countinggrids import features
 
 SOURCE = Path(countinggrids.__file__).parent
 ORDER = [
@@ -118,9 +121,16 @@ def test_public_names_are_all_there():
         countinggrids.grid  # noqa: B018
 
 
-def test_every_option_of_every_estimator_is_documented():
-    for name in countinggrids.__all__:
-        row = getattr(countinggrids, name)
-        if hasattr(row, "get_params"):
-            for option in row().get_params():
-                assert f"\n{option} : " in row.__doc__, f"{name}.{option}"
+def public_classes():
+    """List what users construct, with the options of each."""
+    for room in (countinggrids, features):
+        for name in room.__all__:
+            if hasattr(getattr(room, name), "get_params"):
+                yield getattr(room, name)
+
+
+@pytest.mark.parametrize("cls", list(public_classes()), ids=lambda cls: cls.__name__)
+def test_every_option_of_every_estimator_is_documented(cls):
+    documented = re.findall(r"^([\w, ]+) : ", inspect.getdoc(cls), re.MULTILINE)
+    names = {name for line in documented for name in line.split(", ")}
+    assert set(cls().get_params(deep=False)) <= names

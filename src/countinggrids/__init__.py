@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from countinggrids.collection import Collection
     from countinggrids.rows import CountingGrid, DiscreteEpitome, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
     from countinggrids.storage import load
+    from countinggrids.uses import (
+        BagScaler,
+        CapacitySearch,
+        GridClassifier,
+        GridClusters,
+        GridNeighbors,
+        PlaceTracker,
+        ScoreSpace,
+    )
 
 __version__ = version("countinggrids")
 
@@ -21,13 +30,27 @@ _HOMES = {
     "SpatialBagOfWords": "rows",
     "DiscreteEpitome": "rows",
     "HybridEpitome": "rows",
+    "BagScaler": "uses",
+    "CapacitySearch": "uses",
+    "GridClassifier": "uses",
+    "GridClusters": "uses",
+    "GridNeighbors": "uses",
+    "PlaceTracker": "uses",
+    "ScoreSpace": "uses",
 }
 __all__ = [
+    "BagScaler",
+    "CapacitySearch",
     "Collection",
     "CountingGrid",
     "DiscreteEpitome",
+    "GridClassifier",
+    "GridClusters",
+    "GridNeighbors",
     "HybridEpitome",
     "MixtureOfUnigrams",
+    "PlaceTracker",
+    "ScoreSpace",
     "SpatialBagOfWords",
     "__version__",
     "bag",

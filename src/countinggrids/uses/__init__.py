@@ -1,9 +1,19 @@
 """What grids are good for: classify, choose, track, label, discriminate, cluster."""
 
 from countinggrids.uses.classifier import GridClassifier
+from countinggrids.uses.clusters import GridClusters
 from countinggrids.uses.neighbours import GridNeighbors
 from countinggrids.uses.scaling import BagScaler
 from countinggrids.uses.scores import ScoreSpace
+from countinggrids.uses.search import CapacitySearch
 from countinggrids.uses.tracker import PlaceTracker
 
-__all__ = ["BagScaler", "GridClassifier", "GridNeighbors", "PlaceTracker", "ScoreSpace"]
+__all__ = [
+    "BagScaler",
+    "CapacitySearch",
+    "GridClassifier",
+    "GridClusters",
+    "GridNeighbors",
+    "PlaceTracker",
+    "ScoreSpace",
+]

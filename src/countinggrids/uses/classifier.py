@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from countinggrids.rows import CountingGrid
@@ -70,9 +71,13 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a model for each class."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=None)
-        labels = _labels(y)
+        check_classification_targets(y)
+        labels = np.asarray(y)
         self._check_options()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        if weights is not None:
+            counts = np.isin(labels, np.unique(labels[weights > 0]))  # a class without any weight is not there
+            X, labels, weights = X[counts], labels[counts], weights[counts]
         self.classes_, which = np.unique(labels, return_inverse=True)
         sizes = np.bincount(which)
         if len(sizes) < 2:
@@ -124,7 +129,17 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Give the class that explains each bag best."""
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(CountingGrid() if self.estimator is None else self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.positive_only = inner.input_tags.positive_only
+        # Scikit-learn tries two columns of Gaussian blobs, which are not bags of anything.
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _learnt(self, c: int, X: Any, weights: Any, seed: int) -> Any:
         model = CountingGrid() if self.estimator is None else clone(self.estimator)
@@ -175,10 +190,3 @@ def _seed(model: Any, seed: int) -> None:
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     ]
     model.set_params(**dict.fromkeys(seedless, seed))
-
-
-def _labels(y: Any) -> Array:
-    from sklearn.utils.multiclass import check_classification_targets
-
-    check_classification_targets(y)
-    return np.asarray(y)

@@ -124,7 +124,8 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any, lengths: Sequence[int] | None = None) -> Array:
         """Give the most probable place at each frame, given the frames so far."""
-        return self.classes_[self.filter(X, lengths).argmax(axis=1)]
+        best = self.filter(X, lengths).argmax(axis=1)
+        return self.classes_[best]
 
     def score(self, X: Any, y: ArrayLike, lengths: Sequence[int] | None = None) -> float:
         """Give the share of frames whose place is right, filtered."""

@@ -1,0 +1,155 @@
+"""Regions of the grid as clusters: hills of the usage map, and names for them."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from countinggrids.rows import CountingGrid
+
+Array = NDArray[Any]
+
+
+class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Cuts the grid into regions along the valleys of its usage, and gives each bag the region it lies in.
+
+    The usage map, how much posterior lies on each cell, is smoothed; each hill of it is a region (a watershed on
+    the torus: every cell climbs to its highest neighbour). With `n_clusters`, the two neighbouring regions with the
+    shallowest valley between them are joined until so many are left.
+
+    Parameters
+    ----------
+    estimator : the grid; one that is fitted is used as it is. None takes `CountingGrid()`
+    n_clusters : how many clusters; None takes the hills as they are
+    smoothing : width of the smoothing as a share of the window
+
+    Attributes
+    ----------
+    model_ : the fitted grid
+    usage_ : (*grid,) the smoothed usage
+    regions_ : (*grid,) which cluster each cell belongs to, the most used cluster first
+    labels_ : (training bags,) their clusters
+    n_clusters_ : how many there are
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import countinggrids as cg
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.multinomial(50, p, 20) for p in ([.7, .2, .1], [.1, .2, .7])])
+    >>> clusters = cg.GridClusters(cg.CountingGrid((8, 8), (2, 2), random_state=0), n_clusters=2).fit(X)
+    >>> len(set(clusters.labels_[:20])), len(set(clusters.labels_[20:]))
+    (1, 1)
+    """
+
+    def __init__(self, estimator: Any = None, *, n_clusters: int | None = None, smoothing: float = 0.25):
+        self.estimator = estimator
+        self.n_clusters = n_clusters
+        self.smoothing = smoothing
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn the grid and cut it into regions."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=None)
+        if self.n_clusters is not None and (not isinstance(self.n_clusters, int | np.integer) or self.n_clusters < 1):
+            raise ValueError(f"n_clusters is {self.n_clusters!r}; wanted None or an integer of at least 1")
+        if not self.smoothing >= 0:
+            raise ValueError(f"smoothing is {self.smoothing}; wanted a share of at least 0; give for instance 0.25")
+        model = CountingGrid() if self.estimator is None else self.estimator
+        self.model_ = model if hasattr(model, "pi_") else clone(model).fit(X)
+        geometry = self.model_._geometry()
+        usage = self.model_.transform(X).sum(axis=0, dtype=np.float64).reshape(geometry.grid)
+        widths = [self.smoothing * w for w in geometry.window]
+        self.usage_ = gaussian_filter(usage, widths, mode="wrap")
+        hills = watershed(self.usage_)
+        if self.n_clusters is not None:
+            hills = joined(hills, self.usage_, self.n_clusters)
+        self.regions_ = _by_size(hills, usage)
+        self.n_clusters_ = int(self.regions_.max()) + 1
+        self.labels_ = self.predict(X)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Give the cluster in which each bag lies."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
+        return self.regions_.ravel()[self.model_.predict(X)]
+
+    def features(self, names: Sequence[str] | None = None, n: int = 5) -> list[list[Any]]:
+        """Give the n most telling features of each cluster: those that stand out against the whole grid.
+
+        A feature tells much if it is frequent in the region and rarer elsewhere: p log (p / p everywhere).
+
+        Parameters
+        ----------
+        names : names of the features; None gives their numbers
+        n : how many
+        """
+        check_is_fitted(self)
+        pi = self.model_.pi_.reshape(self.regions_.size, -1).astype(np.float64)
+        weights = np.maximum(self.usage_.ravel(), 1e-12)
+        telling = []
+        everywhere = np.average(pi, axis=0, weights=weights) + 1e-12
+        for cluster in range(self.n_clusters_):
+            is_inside = self.regions_.ravel() == cluster
+            inside = np.average(pi[is_inside], axis=0, weights=weights[is_inside]) + 1e-12
+            best = np.argsort(-inside * np.log(inside / everywhere), kind="stable")[:n]
+            telling.append([int(i) if names is None else names[i] for i in best])
+        return telling
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def watershed(heights: Array) -> Array:
+    """Number the hills of a map on a torus: every cell climbs to its highest neighbour until it is on a top."""
+    n_cells = heights.size
+    neighbours = _neighbours(heights.shape)
+    flat = heights.ravel()
+    # Among equal heights the lower number counts as higher, so that plateaus have one top.
+    rank = np.empty(n_cells, dtype=np.int64)
+    rank[np.lexsort((-np.arange(n_cells), flat))] = np.arange(n_cells)
+    around = np.concatenate([np.arange(n_cells)[None], neighbours])
+    upward = around[rank[around].argmax(axis=0), np.arange(n_cells)]
+    while (upward[upward] != upward).any():
+        upward = upward[upward]
+    return np.unique(upward, return_inverse=True)[1].reshape(heights.shape)
+
+
+def joined(regions: Array, heights: Array, n: int) -> Array:
+    """Join neighbouring regions, shallowest valley first, until n are left."""
+    labels, flat = regions.ravel().copy(), heights.ravel()
+    while len(np.unique(labels)) > n:
+        tops = {label: flat[labels == label].max() for label in np.unique(labels)}
+        passes: dict[tuple[int, int], float] = {}
+        for beside in _neighbours(heights.shape):
+            is_border = labels != labels[beside]
+            for cell in np.flatnonzero(is_border):
+                pair = tuple(sorted((int(labels[cell]), int(labels[beside[cell]]))))
+                level = min(flat[cell], flat[beside[cell]])
+                passes[pair] = max(passes.get(pair, -np.inf), level)  # type: ignore[index,arg-type]
+        # How deep one must go down from the lower of the two tops.
+        low, high = min(passes, key=lambda pair: min(tops[pair[0]], tops[pair[1]]) - passes[pair])
+        labels[labels == high] = low
+    return np.unique(labels, return_inverse=True)[1].reshape(regions.shape)
+
+
+def _neighbours(shape: tuple[int, ...]) -> Array:
+    """Give the cells beside each cell along every axis, wrapping round, (2 * axes, cells)."""
+    cells = np.arange(int(np.prod(shape))).reshape(shape)
+    return np.stack([np.roll(cells, way, axis).ravel() for axis in range(len(shape)) for way in (-1, 1)])
+
+
+def _by_size(regions: Array, usage: Array) -> Array:
+    """Number the regions by how much they are used, most first."""
+    used = np.bincount(regions.ravel(), usage.ravel())
+    order = np.argsort(-used, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[regions]

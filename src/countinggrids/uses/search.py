@@ -1,0 +1,244 @@
+"""The choice of grid and window by capacity: the paper's protocol, with candidates dropped early."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted, indexable
+
+from countinggrids.bags import coarsen
+from countinggrids.geometry import Shape, as_shape
+from countinggrids.rows import CountingGrid
+from countinggrids.uses.classifier import GridClassifier
+from countinggrids.uses.scaling import BagScaler
+
+GRIDS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 35, 40)
+WINDOWS = (2, 4, 6, 8)
+Array = NDArray[Any]
+
+
+class Candidate(NamedTuple):
+    """One set of choices.
+
+    Attributes
+    ----------
+    grid, window, sections : shapes
+    tokens : what bags are scaled to, or None
+    max_iter : where learning stops, or None for the estimator's own
+    """
+
+    grid: Shape
+    window: Shape
+    sections: Shape
+    tokens: float | None
+    max_iter: int | None
+
+    @property
+    def capacity(self) -> float:
+        return float(np.prod(self.grid) / np.prod(self.window))
+
+
+class CapacitySearch(BaseEstimator):  # type: ignore[misc]
+    """Chooses grid, window, sections, tempering and stopping point by cross-validation.
+
+    Candidates are all combinations whose capacity lies between the limits. They race: each round scores those that are
+    left on one more fold, and drops the worse ones, so that most of the work goes into good candidates. Bags of each
+    tessellation and scale are made once for all candidates that share them.
+
+    Parameters
+    ----------
+    estimator : the grid whose other settings are kept; None takes `CountingGrid()`
+    grids, windows : sizes to try; a number is a square
+    sections : tessellations to try; each must divide the sections of X
+    tokens : what bags are scaled to, as in `BagScaler`; None leaves them
+    max_iters : stopping points to try; None is the estimator's own
+    capacities : limits of the capacity; None takes 1.5 and half the number of training bags (of a class, with labels)
+    x_sections : sections that X comes in; None takes the finest of `sections`
+    cv : folds, or a splitter of scikit-learn's
+    scoring : a scorer of scikit-learn's; None takes accuracy with labels and held-out log-likelihood per bag without
+    keep : the share of candidates that stays after each fold; 1 scores all on every fold
+    n_init : restarts a class, averaged
+    random_state : seed
+    refit : whether to learn the best candidate on everything at the end
+    verbose : 1 prints a line a fold
+
+    Attributes
+    ----------
+    best_candidate_, best_score_ : what won, and its mean score
+    best_estimator_ : learnt on everything, if `refit`
+    results_ : a dict of columns, one row per candidate: grid, window, sections, tokens, max_iter, capacity, mean, std,
+        and folds, how many it was scored on
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import countinggrids as cg
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.multinomial(50, p, 20) for p in ([.7, .2, .1], [.1, .2, .7])])
+    >>> y = np.repeat(["left", "right"], 20)
+    >>> search = cg.CapacitySearch(grids=(4, 6), windows=(2,), random_state=0).fit(X, y)
+    >>> search.best_score_
+    1.0
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        grids: Sequence[Any] = GRIDS,
+        windows: Sequence[Any] = WINDOWS,
+        sections: Sequence[Any] = (1,),
+        tokens: Sequence[float | None] = (None,),
+        max_iters: Sequence[int | None] = (None,),
+        capacities: tuple[float, float] | None = None,
+        x_sections: Any = None,
+        cv: Any = 3,
+        scoring: Any = None,
+        keep: float = 0.5,
+        n_init: int = 1,
+        random_state: Any = None,
+        refit: bool = True,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.grids = grids
+        self.windows = windows
+        self.sections = sections
+        self.tokens = tokens
+        self.max_iters = max_iters
+        self.capacities = capacities
+        self.x_sections = x_sections
+        self.cv = cv
+        self.scoring = scoring
+        self.keep = keep
+        self.n_init = n_init
+        self.random_state = random_state
+        self.refit = refit
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Race the candidates, then learn the best on everything."""
+        X, y = indexable(X, y)
+        if not 0 < self.keep <= 1:
+            raise ValueError(f"keep is {self.keep}; wanted a share above 0 and at most 1; give for instance keep=0.5")
+        candidates = list(self._candidates(X.shape[0], y))
+        folds = list(check_cv(self.cv, y, classifier=y is not None).split(np.zeros(X.shape[0]), y))
+        scores = np.full((len(candidates), len(folds)), np.nan)
+        bags = _Tessellations(X, self._x_sections())
+        racing = np.arange(len(candidates))
+        for number, (train, test) in enumerate(folds):
+            for c in racing:
+                scores[c, number] = self._score(candidates[c], bags.at(candidates[c].sections), y, train, test)
+            means = np.nanmean(scores[racing, : number + 1], axis=1)
+            if self.verbose:
+                print(f"fold {number + 1}: {len(racing)} candidates, best {means.max():.4f}")
+            if number + 1 < len(folds):
+                racing = racing[np.argsort(-means, kind="stable")[: max(2, int(np.ceil(self.keep * len(racing))))]]
+        self._report(candidates, scores)
+        best = racing[np.argmax(np.nanmean(scores[racing], axis=1))]
+        self.best_candidate_, self.best_score_ = candidates[best], float(np.nanmean(scores[best]))
+        if self.refit:
+            self.best_estimator_ = self._learnt(self.best_candidate_, bags.at(self.best_candidate_.sections), y)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Give the best estimator's predictions; X has the sections that were given to `fit`."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(self._ready(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Give the best estimator's score."""
+        check_is_fitted(self, "best_estimator_")
+        return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, self._ready(X), y))
+
+    def _ready(self, X: Any) -> Any:
+        return _Tessellations(X, self._x_sections()).at(self.best_candidate_.sections)
+
+    def _x_sections(self) -> Shape:
+        n_axes = len(next(self._shapes(self.grids, "grids", 2)))
+        wanted = max(self.sections, key=lambda each: np.prod(np.broadcast_to(each, n_axes)))
+        return as_shape(wanted if self.x_sections is None else self.x_sections, "x_sections", n_axes)
+
+    def _shapes(self, values: Sequence[Any], name: str, n_axes: int) -> Iterator[Shape]:
+        for value in values:
+            yield as_shape(value, name, n_axes if isinstance(value, int | np.integer) else None)
+
+    def _candidates(self, n_bags: int, y: Any) -> Iterator[Candidate]:
+        """List combinations within the limits of the capacity whose window can be cut into the sections."""
+        per_model = n_bags if y is None else np.unique(y, return_counts=True)[1].mean()
+        low, high = (1.5, per_model / 2) if self.capacities is None else self.capacities
+        found = False
+        for grid in self._shapes(self.grids, "grids", 2):
+            for window in self._shapes(self.windows, "windows", len(grid)):
+                for sections in self._shapes(self.sections, "sections", len(grid)):
+                    is_cut = all(w % s == 0 for w, s in zip(window, sections, strict=True))
+                    fits = all(w <= e for w, e in zip(window, grid, strict=True))
+                    if not (is_cut and fits and low <= np.prod(grid) / np.prod(window) <= high):
+                        continue
+                    for tokens in self.tokens:
+                        for max_iter in self.max_iters:
+                            found = True
+                            yield Candidate(grid, window, sections, tokens, max_iter)
+        if not found:
+            raise ValueError(
+                f"no grid and window has a capacity from {low:g} to {high:g}; wanted at least one; "
+                "give other grids, windows or capacities"
+            )
+
+    def _made(self, candidate: Candidate, y: Any) -> Any:
+        from sklearn.pipeline import make_pipeline
+
+        grid = CountingGrid() if self.estimator is None else clone(self.estimator)
+        is_whole = all(n == 1 for n in candidate.sections)
+        grid.set_params(grid=candidate.grid, window=candidate.window, sections=None if is_whole else candidate.sections)
+        if candidate.max_iter is not None:
+            grid.set_params(max_iter=candidate.max_iter)
+        if y is None:
+            grid.set_params(random_state=self.random_state, n_init=self.n_init)
+            return make_pipeline(BagScaler(candidate.tokens), grid)
+        classifier = GridClassifier(grid, n_init=self.n_init, random_state=self.random_state)
+        return make_pipeline(BagScaler(candidate.tokens), classifier)
+
+    def _learnt(self, candidate: Candidate, X: Any, y: Any) -> Any:
+        with warnings.catch_warnings():
+            # A stopping point is one of the things that are chosen here.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._made(candidate, y).fit(X, y)
+
+    def _score(self, candidate: Candidate, X: Any, y: Any, train: Array, test: Array) -> float:
+        labels = None if y is None else np.asarray(y)
+        model = self._learnt(candidate, X[train], None if labels is None else labels[train])
+        scorer = check_scoring(model, self.scoring)
+        return float(scorer(model, X[test], None if labels is None else labels[test]))
+
+    def _report(self, candidates: list[Candidate], scores: Array) -> None:
+        columns: dict[str, list[Any]] = {name: [getattr(c, name) for c in candidates] for name in Candidate._fields}
+        columns["capacity"] = [candidate.capacity for candidate in candidates]
+        columns["folds"] = np.isfinite(scores).sum(axis=1).tolist()
+        columns["mean"] = np.nanmean(scores, axis=1).tolist()
+        columns["std"] = np.nanstd(scores, axis=1).tolist()
+        self.results_ = columns
+
+
+class _Tessellations:
+    """X at coarser and coarser sections, each made once."""
+
+    def __init__(self, X: Any, finest: Shape):
+        n_sections = int(np.prod(finest))
+        if X.shape[1] % n_sections:
+            raise ValueError(f"X has {X.shape[1]} columns; wanted a multiple of the {n_sections} sections {finest}")
+        self.n_features = X.shape[1] // n_sections
+        self.finest, self.made = finest, {finest: X}
+
+    def at(self, sections: Shape) -> Any:
+        if sections not in self.made:
+            if any(f % c for f, c in zip(self.finest, sections, strict=True)):
+                raise ValueError(f"sections {sections} must divide those of X, {self.finest}")
+            self.made[sections] = coarsen(self.made[self.finest], self.n_features, self.finest, sections)
+        return self.made[sections]

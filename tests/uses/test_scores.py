@@ -1,0 +1,93 @@
+"""Score vectors against the bound written out as loops."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+import countinggrids as cg
+from countinggrids.uses.scores import expected_terms
+
+RNG = np.random.default_rng(0)
+X = RNG.poisson(2.0, (12, 4 * 5)).astype(float)
+Y = np.repeat(["a", "b", "c"], 4)
+GRID = cg.CountingGrid((4, 6), (2, 2), (2, 2), anneal=None, max_iter=300, tol=1e-3, random_state=0)
+
+
+def naive_terms(model, X):
+    """Average count times log h over where each bag may lie, cell by cell."""
+    q = model.transform(X).reshape(len(X), 4, 6)
+    counts = X.reshape(len(X), 4, 5)
+    terms = np.zeros(counts.shape)
+    for t in range(len(X)):
+        for i in range(4):
+            for j in range(6):
+                for s, (a, b) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]):
+                    terms[t, s] += q[t, i, j] * counts[t, s] * np.log(model.pi_[(i + a) % 4, (j + b) % 6])
+    return terms
+
+
+def test_terms_are_those_of_the_bound():
+    model = clone(GRID).fit(X)
+    terms = expected_terms(model, X)
+    np.testing.assert_allclose(terms, naive_terms(model, X), rtol=1e-4)
+    q = model.transform(X).astype(float)
+    entropy = -(q * np.log(np.maximum(q, 1e-300))).sum(axis=1) + q @ model.log_prior_.ravel()
+    np.testing.assert_allclose(terms.sum(axis=(1, 2)) + entropy, model.score_samples(X), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("sum_over", "length"), [("sections", 15), ("features", 12), ("nothing", 60)])
+def test_vectors_have_the_promised_length(sum_over, length):
+    scores = cg.ScoreSpace(GRID, sum_over=sum_over).fit(X, Y).transform(X)
+    assert scores.shape == (12, length)
+    np.testing.assert_allclose(np.linalg.norm(scores, axis=1), 1, rtol=1e-5)
+
+
+def test_steps_can_be_left_out():
+    classifier = cg.GridClassifier(GRID, random_state=0).fit(X, Y)
+    plain = cg.ScoreSpace(classifier, center=False, power=1.0, normalize=False).fit(X).transform(X)
+    wanted = np.hstack([expected_terms(models[0], X).sum(axis=1) for models in classifier.models_])
+    np.testing.assert_allclose(plain, wanted, rtol=1e-6)
+    centred = cg.ScoreSpace(classifier, power=1.0, normalize=False).fit(X).transform(X).reshape(12, 3, 5)
+    np.testing.assert_allclose(centred.sum(axis=1), 0, atol=1e-4)
+
+
+def test_blocks_and_sparse_bags_change_nothing(monkeypatch):
+    space = cg.ScoreSpace(cg.GridClassifier(GRID, random_state=0)).fit(X, Y)
+    whole = space.transform(X)
+    monkeypatch.setattr("countinggrids.uses.scores.BLOCK", 5)
+    np.testing.assert_allclose(space.transform(sp.csr_array(X)), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "row", [cg.HybridEpitome((4, 4), (2, 2), anneal=None, tol=1e-2), cg.SpatialBagOfWords(2, (2, 2))]
+)
+def test_other_rows_have_scores_too(row):
+    assert np.isfinite(cg.ScoreSpace(cg.GridClassifier(row, random_state=0)).fit(X, Y).transform(X)).all()
+
+
+def test_a_linear_classifier_can_use_them():
+    model = make_pipeline(cg.ScoreSpace(cg.GridClassifier(GRID, random_state=0)), LinearSVC())
+    assert model.fit(X, Y).score(X, Y) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("space", "labels", "message"),
+    [
+        (cg.ScoreSpace(sum_over="all"), Y, "sum_over is 'all'; wanted 'sections', 'features' or 'nothing'"),
+        (cg.ScoreSpace(power=0), Y, "power is 0; wanted a number above 0"),
+        (cg.ScoreSpace(), None, "y is missing; wanted labels to learn a grid per class"),
+    ],
+)
+def test_wrong_use_is_refused(space, labels, message):
+    with pytest.raises(ValueError, match=message):
+        space.fit(X, labels)
+
+
+def test_models_without_a_grid_are_refused():
+    from sklearn.neighbors import KernelDensity
+
+    with pytest.raises(ValueError, match="KernelDensity has no grid; wanted counting grids"):
+        cg.ScoreSpace(cg.GridClassifier(KernelDensity())).fit(X, Y)

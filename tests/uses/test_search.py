@@ -1,0 +1,89 @@
+"""The search over capacities: which candidates there are, how they race, what it reports."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import LeaveOneGroupOut, StratifiedShuffleSplit
+
+import countinggrids as cg
+
+FAST = cg.CountingGrid(anneal=None, max_iter=100, tol=1e-2)
+
+
+@pytest.fixture(scope="module")
+def bags():
+    rng = np.random.default_rng(0)
+    histograms = rng.dirichlet(np.full(6, 0.5), (2, 4))
+    X = np.vstack([rng.multinomial(40, histograms[c].ravel() / 4) for c in range(2) for _ in range(24)]).astype(float)
+    return X, np.repeat(["a", "b"], 24)
+
+
+def test_candidates_lie_within_the_limits(bags):
+    X, y = bags
+    search = cg.CapacitySearch(FAST, grids=(2, 4, 8, 40), windows=(2, 4), sections=(1, 2), random_state=0, keep=1.0)
+    results = search.fit(X, y).results_
+    assert all(1.5 <= kappa <= 12 for kappa in results["capacity"])
+    assert set(zip(results["grid"], results["window"], strict=True)) == {((4, 4), (2, 2)), ((8, 8), (4, 4))}
+    assert results["sections"].count((2, 2)) == 2
+    assert results["folds"] == [3] * 4
+
+
+def test_the_race_drops_the_worse_half(bags):
+    X, y = bags
+    search = cg.CapacitySearch(FAST, grids=(3, 4, 5, 6), windows=(2,), x_sections=2, random_state=0, keep=0.5)
+    results = search.fit(X, y).results_
+    assert sorted(results["folds"]) == [1, 1, 3, 3]
+    kept = [mean for mean, n in zip(results["mean"], results["folds"], strict=True) if n == 3]
+    assert search.best_score_ == max(kept)
+
+
+def test_the_best_is_learnt_on_everything(bags):
+    X, y = bags
+    search = cg.CapacitySearch(FAST, grids=(4,), windows=(2,), sections=(1, 2), tokens=(20, None), random_state=0).fit(
+        X, y
+    )
+    assert search.score(X, y) > 0.8
+    assert search.predict(X).shape == (48,)
+    assert search.best_candidate_.grid == (4, 4)
+    assert search.best_estimator_[-1].models_[0][0].sections in (None, (2, 2))
+
+
+def test_held_out_likelihood_without_labels(bags):
+    X, _ = bags
+    search = cg.CapacitySearch(FAST, grids=(3, 4), windows=(2,), capacities=(1, 5), random_state=0).fit(X)
+    assert search.best_score_ < 0
+    assert np.isfinite(search.score(X))
+
+
+def test_scikit_learns_splitters_scorers_and_stopping_points(bags):
+    X, y = bags
+    search = cg.CapacitySearch(
+        FAST, grids=(4,), windows=(2,), max_iters=(2, 30), cv=StratifiedShuffleSplit(2, random_state=0),
+        scoring="balanced_accuracy", random_state=0, keep=1.0,
+    ).fit(X, y)  # fmt: skip
+    assert search.results_["max_iter"] == [2, 30]
+    assert search.results_["folds"] == [2, 2]
+    groups = np.tile([0, 1, 2], 16)
+    folds = list(LeaveOneGroupOut().split(X, y, groups))
+    assert cg.CapacitySearch(FAST, grids=(4,), windows=(2,), cv=folds).fit(X, y).results_["folds"] == [3]
+
+
+def test_shapes_need_not_be_square(bags):
+    X, y = bags
+    search = cg.CapacitySearch(FAST, grids=((4, 6),), windows=((2, 2),), random_state=0).fit(X, y)
+    assert search.best_candidate_.grid == (4, 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grids": (2,), "windows": (2,)}, "no grid and window has a capacity from 1.5 to 12; wanted at least one"),
+        ({"keep": 0}, "keep is 0; wanted a share above 0"),
+        ({"x_sections": 5}, r"X has 24 columns; wanted a multiple of the 25 sections"),
+        ({"sections": (2,), "x_sections": 1}, r"sections \(2, 2\) must divide those of X, \(1, 1\)"),
+        ({"grids": ("big",)}, "grids is 'big'; wanted one positive integer per axis"),
+    ],
+)
+def test_wrong_use_is_refused(bags, options, message):
+    X, y = bags
+    with pytest.raises(ValueError, match=message):
+        cg.CapacitySearch(FAST, **{"grids": (4,), "windows": (2,)} | options).fit(X, y)
