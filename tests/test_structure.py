@@ -31,6 +31,7 @@ ORDER = [
     "features",
     "collection",
     "datasets",
+    "plot",
     "uses",
     "demo",
     "cli",

@@ -4,7 +4,7 @@ import json
 import mmap
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, Self
@@ -27,14 +27,23 @@ def write(path: str | os.PathLike[str], facts: dict[str, Any], arrays: Arrays) -
     facts : what goes into the metadata as JSON; "format" and "version" tell `read` what the file is
     arrays : the arrays by name
     """
-    path = Path(path)
+    text = json.dumps(facts, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
+    contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    _write_whole(Path(path), lambda name: save_file(contiguous, name, {PACKAGE: text}))
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text, whole or not at all."""
+    _write_whole(Path(path), lambda name: Path(name).write_text(text, encoding="utf-8", errors="backslashreplace"))
+
+
+def _write_whole(path: Path, fill: Callable[[str], object]) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent} is no folder; wanted one to write {path.name} into; make it first")
-    text = json.dumps(facts, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     try:
-        save_file({key: np.ascontiguousarray(array) for key, array in arrays.items()}, name, {PACKAGE: text})
+        fill(name)
         with open(name, "rb+") as file:
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~UMASK)

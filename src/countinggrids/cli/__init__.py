@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, models
+from countinggrids.cli import bag, models, uses
 
 app = typer.Typer(
     help="Counting grids: lay bags of features out on a torus, so that nearby windows explain similar bags.",
@@ -19,6 +19,10 @@ app.command()(models.fit)
 app.command()(models.info)
 app.command()(models.locate)
 app.command()(models.score)
+app.command()(uses.classify)
+app.command()(uses.search)
+app.command()(uses.track)
+app.command()(uses.cluster)
 
 
 def _version(is_asked: bool) -> None:

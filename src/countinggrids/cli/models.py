@@ -144,10 +144,8 @@ def _bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
     X = _read(path)
     if not isinstance(X, countinggrids.Collection):
         return X, None
-    if model.fingerprint_ not in (None, X.fingerprint):
-        raise ValueError(f"{path} has other features than the model; wanted the same; bag with --codebook")
-    finest = model._geometry().painted
-    collection = X.coarsen(finest) if len(X.sections) == len(finest) else X
+    common.check_features(model, X, path)
+    collection = common.at_sections(X, model)
     return collection.counts, _names(collection)
 
 

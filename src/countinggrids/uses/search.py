@@ -1,7 +1,7 @@
 """The choice of grid and window by capacity: the paper's protocol, with candidates dropped early."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, indexable
 
+from countinggrids import plot
 from countinggrids.bags import coarsen
 from countinggrids.geometry import Shape, as_shape
 from countinggrids.rows import CountingGrid
@@ -122,8 +123,15 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         self.refit = refit
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Race the candidates, then learn the best on everything."""
+    def fit(self, X: Any, y: Any = None, watch: Callable[[int, int | None], None] | None = None) -> Self:
+        """Race the candidates, then learn the best on everything.
+
+        Parameters
+        ----------
+        X : bags
+        y : labels; None scores by held-out likelihood
+        watch : told how many fits are done, and of how many, at the most
+        """
         X, y = indexable(X, y)
         if not 0 < self.keep <= 1:
             raise ValueError(f"keep is {self.keep}; wanted a share above 0 and at most 1; give for instance keep=0.5")
@@ -135,17 +143,24 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         for number, (train, test) in enumerate(folds):
             for c in racing:
                 scores[c, number] = self._score(candidates[c], bags.at(candidates[c].sections), y, train, test)
+                if watch is not None:
+                    watch(int(np.isfinite(scores).sum()), self._n_fits(len(candidates), len(folds)))
             means = np.nanmean(scores[racing, : number + 1], axis=1)
             if self.verbose:
                 print(f"fold {number + 1}: {len(racing)} candidates, best {means.max():.4f}")
             if number + 1 < len(folds):
-                racing = racing[np.argsort(-means, kind="stable")[: max(2, int(np.ceil(self.keep * len(racing))))]]
+                racing = racing[np.argsort(-means, kind="stable")[: self._n_kept(len(racing))]]
         self._report(candidates, scores)
         best = racing[np.argmax(np.nanmean(scores[racing], axis=1))]
         self.best_candidate_, self.best_score_ = candidates[best], float(np.nanmean(scores[best]))
         if self.refit:
             self.best_estimator_ = self._learnt(self.best_candidate_, bags.at(self.best_candidate_.sections), y)
         return self
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw score against capacity."""
+        check_is_fitted(self, "results_")
+        return plot.capacity(self.results_, ax)
 
     def predict(self, X: Any) -> Array:
         """Give the best estimator's predictions; X has the sections that were given to `fit`."""
@@ -156,6 +171,16 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         """Give the best estimator's score."""
         check_is_fitted(self, "best_estimator_")
         return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, self._ready(X), y))
+
+    def _n_kept(self, n: int) -> int:
+        return max(2, int(np.ceil(self.keep * n)))
+
+    def _n_fits(self, n_candidates: int, n_folds: int) -> int:
+        total = 0
+        for _ in range(n_folds):
+            total += n_candidates
+            n_candidates = min(n_candidates, self._n_kept(n_candidates))
+        return total
 
     def _ready(self, X: Any) -> Any:
         return _Tessellations(X, self._x_sections()).at(self.best_candidate_.sections)

@@ -1,0 +1,153 @@
+"""What came out of a use: accuracy by capacity, confusions, places over time, regions of a grid."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+MOST_NAMES = 40  # labels that still can be read along an axis
+
+
+def capacity(results: Mapping[str, Sequence[Any]], ax: Any = None) -> Any:
+    """Draw score against capacity with its spread, a line per tessellation; larger grids are lighter.
+
+    Parameters
+    ----------
+    results : the columns `capacity`, `mean`, `std`, `sections` and `grid`, as in `CapacitySearch.results_`
+    ax : where to draw; None makes a figure
+    """
+    ax = _axes(ax, (6.4, 4))
+    tessellations = sorted(set(map(tuple, results["sections"])))
+    cells = np.array([np.prod(grid) for grid in results["grid"]], dtype=float)
+    lightness = 0.75 * (cells - cells.min()) / max(float(np.ptp(cells)), 1)
+    for number, sections in enumerate(tessellations):
+        rows = [i for i, each in enumerate(results["sections"]) if tuple(each) == sections]
+        rows.sort(key=lambda i: results["capacity"][i])
+        x, mean, std = (np.array([results[name][i] for i in rows]) for name in ("capacity", "mean", "std"))
+        colour = f"C{number}"
+        ax.errorbar(x, mean, std, fmt="none", ecolor=colour, elinewidth=1, alpha=0.5)
+        ax.scatter(x, mean, c=[(1 - v) * _rgb(colour) + v for v in lightness[rows]], edgecolors=colour, zorder=3)
+        ax.plot(*_upper(x, mean), color=colour, lw=1, label="sections " + "x".join(map(str, sections)))
+    ax.set(xlabel="capacity", ylabel="score", xscale="log")
+    ticks = [tick for tick in (1.5, 2, 4, 6, 10, 16, 25, 50, 100, 200, 500) if tick <= max(results["capacity"]) * 1.2]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    ax.legend(frameon=False)
+    return ax
+
+
+def confusion(truth: ArrayLike, predicted: ArrayLike, ax: Any = None) -> Any:
+    """Draw which labels (rows) were taken for which (columns), as shares of each row.
+
+    Parameters
+    ----------
+    truth, predicted : labels, one per item
+    ax : where to draw; None makes a figure
+    """
+    truth, predicted = np.asarray(truth, dtype=object), np.asarray(predicted, dtype=object)
+    names = sorted(set(truth.tolist()) | set(predicted.tolist()), key=str)
+    place = {name: i for i, name in enumerate(names)}
+    counts = np.zeros((len(names), len(names)))
+    np.add.at(counts, ([place[name] for name in truth], [place[name] for name in predicted]), 1)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    side = min(12.0, 3 + 0.32 * len(names))
+    ax = _axes(ax, (side, side))
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    if len(names) <= MOST_NAMES:
+        ax.set_xticks(range(len(names)), names, rotation=90)
+        ax.set_yticks(range(len(names)), names)
+    if len(names) <= MOST_NAMES // 2:
+        for i, j in np.argwhere(shares >= 0.005):
+            ax.text(j, i, f"{100 * shares[i, j]:.0f}", ha="center", va="center", fontsize=7,
+                    color="white" if shares[i, j] > 0.5 else "black")  # fmt: skip
+    right = np.mean([a == b for a, b in zip(truth, predicted, strict=True)])
+    ax.set(xlabel="predicted", ylabel="true", title=f"{100 * right:.1f}% right")
+    return ax
+
+
+def ribbon(posterior: ArrayLike, classes: Any, truth: ArrayLike | None = None, ax: Any = None) -> Any:
+    """Draw the places of a sequence over time: the posterior above, the true places as a band below.
+
+    Parameters
+    ----------
+    posterior : (frames, places) probabilities
+    classes : the places
+    truth : the true place of each frame, if known
+    ax : where to draw; None makes a figure
+    """
+    shares = np.asarray(posterior, dtype=float)
+    names = [str(name) for name in classes]
+    seen = set() if truth is None else {str(name) for name in np.asarray(truth, dtype=object)}
+    # Places that never matter would only make the rest too small to see.
+    rows = [i for i, name in enumerate(names) if name in seen or shares[:, i].max() > 0.2]
+    ax = _axes(ax, (10, min(14.0, 1.2 + 0.22 * len(rows))))
+    ax.imshow(shares[:, rows].T, aspect="auto", cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+    if truth is not None:
+        place = {names[row]: i for i, row in enumerate(rows)}
+        where = np.array([place[str(name)] for name in np.asarray(truth, dtype=object)])
+        for begin, end in _runs(where):
+            ax.hlines(where[begin] + 0.42, begin - 0.5, end - 0.5, color="C3", lw=2)
+        ax.hlines([], 0, 0, color="C3", lw=2, label="true place")
+        ax.legend(loc="upper right", fontsize=8)
+    if len(rows) <= MOST_NAMES:
+        ax.set_yticks(range(len(rows)), [names[row] for row in rows], fontsize=8)
+    ax.set(xlabel="frame", ylim=(len(rows) - 0.4, -0.6))
+    return ax
+
+
+def regions(usage: ArrayLike, labels: ArrayLike, names: Sequence[str] = (), ax: Any = None) -> Any:
+    """Draw the usage of a two-dimensional grid with the borders of its regions and their names.
+
+    Parameters
+    ----------
+    usage : (rows, columns)
+    labels : (rows, columns) which region each cell belongs to
+    names : a name per region
+    ax : where to draw; None makes a figure
+    """
+    heights, which = np.asarray(usage, dtype=float), np.asarray(labels)
+    if which.ndim != 2:
+        raise ValueError(f"labels have {which.ndim} axes; wanted a grid with two to draw")
+    ax = _axes(ax, (7, 7 * which.shape[0] / which.shape[1] + 0.3))
+    ax.imshow(heights, cmap="YlGnBu")
+    for axis in (0, 1):
+        is_border = which != np.roll(which, -1, axis)
+        for i, j in np.argwhere(is_border):
+            ends = ([j - 0.5, j + 0.5], [i + 0.5] * 2) if axis == 0 else ([j + 0.5] * 2, [i - 0.5, i + 0.5])
+            ax.plot(*ends, color="C3", lw=1)
+    for region, name in enumerate(names):
+        top = np.unravel_index(np.where(which == region, heights, -1).argmax(), which.shape)
+        box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.75}
+        ax.text(top[1], top[0], name, ha="center", va="center", fontsize=7, bbox=box)
+    ax.set(xticks=[], yticks=[], xlim=(-0.5, which.shape[1] - 0.5), ylim=(which.shape[0] - 0.5, -0.5))
+    return ax
+
+
+def _axes(ax: Any, size: tuple[float, float]) -> Any:
+    if ax is not None:
+        return ax
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def _rgb(colour: str) -> Any:
+    from matplotlib.colors import to_rgb
+
+    return np.array(to_rgb(colour))
+
+
+def _upper(x: Any, y: Any) -> tuple[Any, Any]:
+    """Keep the best score at each capacity."""
+    distinct = np.unique(x)
+    return distinct, np.array([y[x == value].max() for value in distinct])
+
+
+def _runs(values: Any) -> list[tuple[int, int]]:
+    """List where runs of equal values begin and end."""
+    breaks = (np.flatnonzero(np.diff(values)) + 1).tolist()
+    return list(zip([0, *breaks], [*breaks, len(values)], strict=True))
