@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from scipy.special import gammaln, psi
 from sklearn.base import clone
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -37,10 +38,17 @@ PAPER = {
 
 
 class Lda(LatentDirichletAllocation):
-    """Latent Dirichlet allocation with a bound for each document."""
+    """Latent Dirichlet allocation with a bound for each document, the topics taken as learnt."""
 
     def score_samples(self, X):
-        return np.array([self.score(X[i : i + 1]) for i in range(X.shape[0])])
+        gamma, _ = self._e_step(X, cal_sstats=False, random_init=False)
+        log_theta = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
+        log_beta = np.log(self.components_ / self.components_.sum(axis=1, keepdims=True))
+        words = np.log(np.exp(log_theta) @ np.exp(log_beta))
+        alpha = self.doc_topic_prior_
+        prior = gammaln(alpha * gamma.shape[1]) - gamma.shape[1] * gammaln(alpha) + (alpha - 1) * log_theta.sum(axis=1)
+        entropy = gammaln(gamma).sum(axis=1) - gammaln(gamma.sum(axis=1)) - ((gamma - 1) * log_theta).sum(axis=1)
+        return np.asarray(X.multiply(words).sum(axis=1)).ravel() + prior + entropy
 
 
 def bags_of(items, paths, train, seed):
@@ -83,7 +91,7 @@ def kernel_accuracy(P, y, train, test):
     return np.mean(svm.predict(intersections(P[test], P[train])) == y[test])
 
 
-def score_accuracy(parts, y, train, test, c=0.3):
+def score_accuracy(parts, y, train, test, c=1.0):
     """Classify concatenated score vectors of several classifiers by a linear SVM."""
     spaces = [(cg.ScoreSpace(model, sum_over="nothing", center=False).fit(X), X) for model, X in parts]
 

@@ -104,14 +104,6 @@ def test_cluster(walks, tmp_path):
     assert "items" in lines[0]
 
 
-def test_runs_end_where_time_jumps(walks):
-    from countinggrids.cli.uses import _lengths
-
-    collection = cg.Collection.load(walks)
-    assert _lengths(collection) == [30] * 6
-    assert _lengths(collection.take(np.r_[0:10, 20:30, 30:60])) == [10, 10, 30]
-
-
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [

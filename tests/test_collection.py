@@ -141,6 +141,13 @@ def test_tables_with_different_columns_are_joined():
     assert np.isnan(joined["time"][1])
 
 
+def test_runs_end_where_time_jumps():
+    items = Items({"sequence": ["a"] * 6 + ["b"] * 3, "time": [0, 1, 2, 5, 6, 7, 0, 1, 2]})
+    assert items.run_lengths() == [3, 3, 3]
+    assert Items({"sequence": ["a", "a", "b"]}).run_lengths() == [2, 1]
+    assert Items({"title": ["a", "b"]}).run_lengths() == [2]
+
+
 def test_joined_items_of_different_folders_still_find_their_files(tmp_path):
     parts = []
     for name in ("a", "b"):

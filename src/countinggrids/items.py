@@ -75,6 +75,18 @@ class Items:
         """Give the items with more columns, or with others in place of old ones."""
         return Items({**self.columns, **columns}, self.root)
 
+    def run_lengths(self) -> list[int]:
+        """Give the lengths of runs of items that follow one another: same sequence, no jump in time."""
+        if "sequence" not in self:
+            return [len(self)]
+        sequence = self["sequence"]
+        is_new = np.r_[True, sequence[1:] != sequence[:-1]]
+        if "time" in self:
+            steps = np.diff(self["time"])
+            usual = np.median(steps[~is_new[1:]]) if (~is_new[1:]).any() else 0
+            is_new[1:] |= steps > 1.5 * usual
+        return np.diff(np.r_[np.flatnonzero(is_new), len(sequence)]).tolist()
+
     @staticmethod
     def join(parts: Sequence["Items"]) -> "Items":
         """Put tables one below the other; what one of them does not know is empty, or not a number."""

@@ -143,8 +143,8 @@ def track(
         places = _pipeline(_grid(train, per_place, grid, window), tokens, restarts, seed)
         tracker = countinggrids.PlaceTracker(places, gamma="cv" if gamma is None else gamma)
         with common.working("learning a grid a place"):
-            tracker.fit(train.counts, labels, _lengths(train))
-        lengths = _lengths(tried)
+            tracker.fit(train.counts, labels, train.items.run_lengths())
+        lengths = tried.items.run_lengths()
         filtered, smoothed = tracker.filter(tried.counts, lengths), tracker.smooth(tried.counts, lengths)
         alone = tracker.filter(tried.counts, [1] * len(tried))
         found = {name: tracker.classes_[shares.argmax(axis=1)]
@@ -253,21 +253,6 @@ def _pipeline(grid: Any, tokens: float | None, restarts: int, seed: int) -> Any:
 
     scaler = countinggrids.BagScaler(tokens)
     return make_pipeline(scaler, countinggrids.GridClassifier(grid, n_init=restarts, random_state=seed))
-
-
-def _lengths(collection: "Collection") -> list[int]:
-    """Give the lengths of the runs of frames that follow one another: same sequence, times going up by even steps."""
-    import numpy as np
-
-    if "sequence" not in collection.items:
-        return [len(collection)]
-    sequence = collection.items["sequence"]
-    is_new = np.r_[True, sequence[1:] != sequence[:-1]]
-    if "time" in collection.items:
-        steps = np.diff(collection.items["time"])
-        usual = np.median(steps[~is_new[1:]]) if (~is_new[1:]).any() else 0
-        is_new[1:] |= steps > 1.5 * usual
-    return np.diff(np.r_[np.flatnonzero(is_new), len(sequence)]).tolist()
 
 
 def _names(collection: "Collection") -> dict[str, Any]:
