@@ -1,6 +1,11 @@
 """What the benchmark scripts share: timing, synthetic bags, tables."""
 
+import os
+import tarfile
+import tempfile
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +48,19 @@ def windows(pi, width):
     """Give the histogram of every window, (cells, features)."""
     h = np.moveaxis(torus.window_sum(np.moveaxis(pi, -1, 0), (width, width)), 0, -1).reshape(-1, pi.shape[-1])
     return h / h.sum(axis=1, keepdims=True)
+
+
+@contextmanager
+def unpacked(name):
+    """Unpack an archive of the data sets into a folder for a while; give the folder, or None if there are no data sets."""
+    data = os.environ.get("COUNTINGGRIDS_DATA")
+    if not data:
+        print("needs the data sets: set COUNTINGGRIDS_DATA to their folder")
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(Path(data) / name) as tar:
+        tar.extractall(folder, filter="data")
+        yield Path(folder)
 
 
 class Learner:

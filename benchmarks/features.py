@@ -3,11 +3,9 @@
 The accuracy needs the data set: COUNTINGGRIDS_DATA is the folder that holds 15scenes.tar.
 """
 
-import os
 import resource
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -112,22 +110,19 @@ def main():
         small_images(f"{folder}/small", 20_000)
         seconds, megabytes = bagging(f"{folder}/small")
         rows = [["20,000 generated images", f"{seconds:.0f} s", f"{megabytes:.0f} MB"]]
-        data = os.environ.get("COUNTINGGRIDS_DATA")
-        if data:
-            with tarfile.open(Path(data) / "15scenes.tar") as tar:
-                tar.extractall(folder, filter="data")
-            seconds, megabytes = bagging(f"{folder}/15scenes")
+    with common.unpacked("15scenes.tar") as folder:
+        if folder is not None:
+            seconds, megabytes = bagging(folder / "15scenes")
             rows.append(["15-Scenes, 4485 images (bar: 60 s, 1 GB)", f"{seconds:.0f} s", f"{megabytes:.0f} MB"])
         common.table("countinggrids bag images --sections 4x4", ["images", "time", "largest of both so far"], rows)
-        if not data:
-            print("\n15-Scenes is not at hand: set COUNTINGGRIDS_DATA to the folder that holds it")
+        if folder is None:
             return
-        shares = [accuracy(f"{folder}/15scenes", seed) for seed in range(3)]
-        common.table(
-            "Spatial pyramid kernel on 15-Scenes, 200 words, standard split (bar: 79%)",
-            ["codebook", "right", "mean over classes"],
-            [[f"seed {i}", f"{100 * whole:.1f}%", f"{100 * mean:.1f}%"] for i, (whole, mean) in enumerate(shares)],
-        )
+        shares = [accuracy(folder / "15scenes", seed) for seed in range(3)]
+    common.table(
+        "Spatial pyramid kernel on 15-Scenes, 200 words, standard split (bar: 79%)",
+        ["codebook", "right", "mean over classes"],
+        [[f"seed {i}", f"{100 * whole:.1f}%", f"{100 * mean:.1f}%"] for i, (whole, mean) in enumerate(shares)],
+    )
 
 
 if __name__ == "__main__":

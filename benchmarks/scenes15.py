@@ -6,12 +6,8 @@ COUNTINGGRIDS_DATA=... python benchmarks/scenes15.py --splits 5
 """
 
 import argparse
-import os
-import tarfile
-import tempfile
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from scipy.special import gammaln, psi
@@ -22,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 import countinggrids as cg
-from common import table
+from common import table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT
 
@@ -132,18 +128,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=5)
     arguments = parser.parse_args()
-    data = os.environ.get("COUNTINGGRIDS_DATA")
-    if not data:
-        print("needs the data sets: set COUNTINGGRIDS_DATA to their folder")
-        return
     warnings.filterwarnings("ignore")
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(Path(data) / "15scenes.tar") as tar:
-            tar.extractall(folder, filter="data")
-        items = datasets.scenes15(Path(folder) / "15scenes")
+    results = []
+    with unpacked("15scenes.tar") as folder:
+        if folder is None:
+            return
+        items = datasets.scenes15(folder / "15scenes")
         paths = [items.path(i) for i in range(len(items))]
         y = items["label"].astype(str)
-        results = []
         for seed in range(arguments.splits):
             rng = np.random.default_rng(seed)
             train = np.concatenate([rng.permutation(np.flatnonzero(y == name))[:100] for name in sorted(set(y))])

@@ -8,8 +8,6 @@ the other frames.
 
 import argparse
 import os
-import tarfile
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -18,7 +16,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 import countinggrids as cg
-from common import table
+from common import table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT
 
@@ -68,18 +66,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=5)
     arguments = parser.parse_args()
-    data = os.environ.get("COUNTINGGRIDS_DATA")
-    if not data:
-        print("needs the data sets: set COUNTINGGRIDS_DATA to their folder")
-        return
     warnings.filterwarnings("ignore")
     results = []
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(Path(data) / "ietower.tar") as tar:
-            tar.extractall(folder, filter="data")
+    with unpacked("ietower.tar") as folder:
+        if folder is None:
+            return
         for seed in range(arguments.splits):
             began = time.perf_counter()
-            results.append(one_split(folder, Path(data) / "ietower.csv", seed))
+            results.append(one_split(folder, Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv", seed))
             print(f"split {seed}, {time.perf_counter() - began:.0f} s", flush=True)
     shares = {key: 100 * np.array([right[key] for right in results]) for key in results[0]}
     rows = [
