@@ -52,7 +52,7 @@ def windows(pi, width):
 
 @contextmanager
 def unpacked(name):
-    """Unpack an archive of the data sets into a folder for a while; give the folder, or None if there are no data sets."""
+    """Unpack an archive of the data sets into a folder for a while; give the folder, or None if there are none."""
     data = os.environ.get("COUNTINGGRIDS_DATA")
     if not data:
         print("needs the data sets: set COUNTINGGRIDS_DATA to their folder")
