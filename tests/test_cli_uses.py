@@ -116,6 +116,14 @@ def test_cluster(walks, tmp_path):
         ({"label": ["a", "b"] * 60 + ["z"] * 60}, ["track", "-o", "a.csv"], "labels that no training item has: z"),
         ({}, ["search", "-o", "a.csv", "--grids", "2", "--windows", "2"], "no grid and window has a capacity"),
         ({}, ["search", "-o", "a.csv", "--grids", "big"], "--grids is 'big'"),
+        ({}, ["search", "-o", "a.csv", "--tokens", "many"], "--tokens is 'many'; wanted numbers or none"),
+        ({"label": ["", "b", "c"] * 60}, ["classify", "-o", "a.csv"], "40 of 120 items have no label"),
+        ({}, ["track", "-o", "a.csv", "--gamma", "-1"], "gamma is -1.0; wanted"),
+        (
+            {},
+            ["cluster", "-o", "a.csv", "--plot", "a.png", "--grid", "8", "--window", "2"],
+            "draws grids with two axes",
+        ),
         ({}, ["cluster", "-o", "missing/a.csv"], "missing is no folder"),
     ],
 )

@@ -23,7 +23,7 @@ def test_many_labels_are_not_written_over_each_other():
 def test_capacity_draws_the_best_at_each_capacity():
     results = {
         "capacity": [4.0, 9.0, 4.0], "mean": [0.5, 0.7, 0.6], "std": [0.1, 0.1, 0.1],
-        "sections": [(1, 1)] * 3, "grid": [(4, 4), (6, 6), (8, 8)],
+        "folds": [3, 3, 3], "sections": [(1, 1)] * 3, "grid": [(4, 4), (6, 6), (8, 8)],
     }  # fmt: skip
     ax = plot.capacity(results)
     [line] = [line for line in ax.lines if len(line.get_xdata()) == 2]

@@ -72,6 +72,22 @@ def test_restarts_are_averaged_or_the_best_is_kept(bags):
         assert kept.score(own) == max(model.score(own) for model in mean.models_[c])
 
 
+def test_restarts_of_a_seeded_grid_differ(bags):
+    X, y = bags
+    seeded = cg.CountingGrid(**SMALL, random_state=0)
+    model = cg.GridClassifier(seeded, n_init=2, random_state=1).fit(X, y)
+    assert not np.array_equal(model.models_[0][0].pi_, model.models_[0][1].pi_)
+    again = cg.GridClassifier(seeded, n_init=2, random_state=1).fit(X, y)
+    np.testing.assert_array_equal(model.models_[0][1].pi_, again.models_[0][1].pi_)
+
+
+def test_weights_count_in_the_prior(bags):
+    X, y = bags
+    weights = np.where(y == "a", 3.0, 1.0)
+    model = cg.GridClassifier(cg.CountingGrid(**SMALL), class_prior="frequency", random_state=0)
+    np.testing.assert_allclose(np.exp(model.fit(X, y, sample_weight=weights).log_prior_), [0.6, 0.2, 0.2])
+
+
 def test_other_densities_plug_in(bags):
     X, y = bags
     assert cg.GridClassifier(KernelDensity(bandwidth=5.0)).fit(X, y).score(X, y) > 0.9
@@ -139,6 +155,8 @@ def clone_fit(model, X, y, weights):
         (["b"] + ["a"] * 89, {}, "class .*b.* has n_samples=1 bag; wanted at least two to learn from"),
         (["a"] * 45, {}, "inconsistent numbers of samples"),
         (None, {"combine": "sum"}, "combine is 'sum'; wanted 'mean' or 'best'"),
+        (None, {"n_jobs": 0}, "n_jobs is 0; wanted None or a number of threads"),
+        (None, {"class_prior": [np.inf, 1, 1]}, "wanted 3 probabilities above 0"),
         (None, {"n_init": 0}, "n_init is 0; wanted an integer of at least 1"),
         (None, {"class_prior": [0.5, 0.5]}, "wanted 3 probabilities above 0"),
         (None, {"class_prior": "flat"}, "wanted 'uniform', 'frequency' or one probability per class"),
@@ -178,6 +196,8 @@ def test_neighbours_vote(bags):
     assert weighted.score(X, y) > 0.5
     with pytest.raises(ValueError, match="n_neighbors is 0"):
         cg.GridNeighbors(n_neighbors=0).fit(X, y)
+    with pytest.raises(ValueError, match="n_neighbors is -1"):
+        model.kneighbors(X, -1)
     with pytest.raises(ValueError, match="weights is 'near'"):
         cg.GridNeighbors(weights="near").fit(X, y)
 

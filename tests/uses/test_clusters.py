@@ -50,8 +50,14 @@ def test_the_shallowest_valley_goes_first():
     assert two[0, 5] == two[0, 11] != two[0, 27]
 
 
-def test_a_flat_map_is_one_region():
+def test_plains_and_plateaus_are_no_hills():
     assert watershed(np.zeros((3, 4))).max() == 0
+    lonely = np.zeros((9, 9))
+    lonely[4, 4] = 1
+    assert watershed(lonely).max() == 0
+    horseshoe = np.zeros((7, 7))
+    horseshoe[1:6, 1] = horseshoe[5, 1:6] = horseshoe[1:6, 5] = 1
+    assert watershed(horseshoe).max() == 0
 
 
 @pytest.mark.parametrize("shape", [(9,), (3, 4, 5)])
@@ -93,8 +99,12 @@ def test_a_fitted_grid_is_used_as_it_is(bags):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"n_clusters": 0}, "n_clusters is 0; wanted None or"), ({"smoothing": -1}, "smoothing is -1; wanted a share")],
+    [
+        ({"n_clusters": 1000}, "hills for n_clusters=1000; wanted at least as many hills"),
+        ({"n_clusters": 0}, "n_clusters is 0; wanted None or"),
+        ({"smoothing": -1}, "smoothing is -1; wanted a share"),
+    ],
 )
 def test_wrong_use_is_refused(bags, options, message):
     with pytest.raises(ValueError, match=message):
-        cg.GridClusters(**options).fit(bags[0])
+        cg.GridClusters(cg.CountingGrid((6, 6), (2, 2), random_state=0), **options).fit(bags[0])

@@ -68,6 +68,11 @@ def test_other_rows_have_scores_too(row):
     assert np.isfinite(cg.ScoreSpace(cg.GridClassifier(row, random_state=0)).fit(X, Y).transform(X)).all()
 
 
+def test_several_fitted_grids_will_do():
+    grids = [clone(GRID).set_params(random_state=seed).fit(X) for seed in (0, 1)]
+    assert cg.ScoreSpace(grids).fit(X).transform(X.tolist()).shape == (12, 10)
+
+
 def test_a_linear_classifier_can_use_them():
     model = make_pipeline(cg.ScoreSpace(cg.GridClassifier(GRID, random_state=0)), LinearSVC())
     assert model.fit(X, Y).score(X, Y) == 1.0
@@ -89,5 +94,5 @@ def test_wrong_use_is_refused(space, labels, message):
 def test_models_without_a_grid_are_refused():
     from sklearn.neighbors import KernelDensity
 
-    with pytest.raises(ValueError, match="KernelDensity has no grid; wanted counting grids"):
+    with pytest.raises(ValueError, match="KernelDensity has no fitted grid; wanted counting grids"):
         cg.ScoreSpace(cg.GridClassifier(KernelDensity())).fit(X, Y)

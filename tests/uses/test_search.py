@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import LeaveOneGroupOut, StratifiedShuffleSplit
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedShuffleSplit
 
 import countinggrids as cg
 
@@ -67,10 +67,40 @@ def test_scikit_learns_splitters_scorers_and_stopping_points(bags):
     assert cg.CapacitySearch(FAST, grids=(4,), windows=(2,), cv=folds).fit(X, y).results_["folds"] == [3]
 
 
+def test_groups_reach_the_splitter(bags):
+    X, y = bags
+    search = cg.CapacitySearch(FAST, grids=(4,), windows=(2,), cv=GroupKFold(3), random_state=0)
+    assert search.fit(X, y, groups=np.tile([0, 1, 2], 16)).results_["folds"] == [3]
+
+
+def test_spread_needs_two_folds_and_nan_never_wins(bags):
+    X, y = bags
+    search = cg.CapacitySearch(FAST, grids=(3, 4, 5), windows=(2,), random_state=0, keep=0.1).fit(X, y)
+    for n, std in zip(search.results_["folds"], search.results_["std"], strict=True):
+        assert np.isnan(std) == (n == 1)
+
+    def sometimes(model, X, y):
+        return np.nan if model[-1].estimator.grid == (4, 4) else 0.5
+
+    search = cg.CapacitySearch(FAST, grids=(3, 4), windows=(2,), scoring=sometimes, random_state=0, keep=1.0)
+    assert search.fit(X, y).best_candidate_.grid == (3, 3)
+
+
+def test_the_plot_leaves_dropped_candidates_out_of_the_line(bags):
+    X, y = bags
+    ax = cg.CapacitySearch(FAST, grids=(3, 4, 5), windows=(2,), random_state=0, keep=0.1).fit(X, y).plot()
+    assert len(ax.lines[0].get_xdata()) == 2
+
+
 def test_shapes_need_not_be_square(bags):
     X, y = bags
     search = cg.CapacitySearch(FAST, grids=((4, 6),), windows=((2, 2),), random_state=0).fit(X, y)
     assert search.best_candidate_.grid == (4, 6)
+
+
+def test_likelihoods_of_different_scales_are_not_compared(bags):
+    with pytest.raises(ValueError, match="cannot be compared; give y, or one of them"):
+        cg.CapacitySearch(FAST, tokens=(5, 50)).fit(bags[0])
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,12 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hmmlearn import hmm
 from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import countinggrids as cg
 from countinggrids.uses import chain as chains
@@ -106,7 +109,7 @@ def walk():
 def test_the_chain_helps(walk):
     X, y, lengths = walk
     tracker = cg.PlaceTracker(GRID, gamma=1.0).fit(X, y, lengths)
-    alone = np.mean(tracker.classes_[tracker._raw(X).argmax(axis=1)] == y)
+    alone = np.mean(tracker.classes_[tracker._raw(X)[0].argmax(axis=1)] == y)
     smoothed = np.mean(tracker.classes_[tracker.smooth(X, lengths).argmax(axis=1)] == y)
     assert alone < tracker.score(X, y, lengths) <= smoothed
     assert np.mean(tracker.viterbi(X, lengths) == y) > 0.95
@@ -137,6 +140,58 @@ def test_gamma_is_chosen_on_held_out_sequences(walk):
     assert tracker.gamma_scores_[1.0] > tracker.gamma_scores_[1e-6]
     single = cg.PlaceTracker(GRID, gammas=(1.0, 1e-6)).fit(X, y)
     assert single.gamma_ in (1.0, 1e-6)
+
+
+def test_cross_validation_never_joins_two_walks(monkeypatch):
+    rng = np.random.default_rng(0)
+    places = rng.dirichlet(np.full(8, 0.3), 3)
+    order = np.tile(np.repeat([0, 1, 2], 4), 9)  # always hall, lift, roof: nobody goes from the roof to the hall
+    X = np.array([rng.multinomial(20, places[k]) for k in order], dtype=float)
+    seen = []
+    counted = chains.counted
+    monkeypatch.setattr(chains, "counted", lambda *given: seen.append(counted(*given)) or seen[-1])
+    cg.PlaceTracker(GRID).fit(X, np.array(["hall", "lift", "roof"])[order], [12] * 9)
+    assert len(seen) == 4
+    assert all(moves[2, 0] == 0 for _, moves in seen)
+
+
+def test_cross_validation_copes_with_places_that_a_fold_lacks(walk):
+    X, y, lengths = walk
+    labels = y.copy()
+    labels[:30] = "cellar"
+    tracker = cg.PlaceTracker(GRID, gammas=(1.0, 0.1), start=[1, 0, 0, 0, 0], unknown=5.0).fit(X, labels, lengths)
+    assert tracker.gamma_ in (1.0, 0.1)
+    with pytest.raises(ValueError, match="no fold leaves two places to learn; wanted some to choose gamma by"):
+        cg.PlaceTracker(GRID, cv=2).fit(X[:20], ["a"] * 10 + ["b"] * 10, [10, 10])
+
+
+def test_a_pipeline_tracks_like_the_classifier_in_it(walk):
+    X, y, lengths = walk
+    classifier = cg.GridClassifier(GRID)
+    plain = cg.PlaceTracker(classifier, gamma=1.0, unknown=0.5).fit(X, y, lengths)
+    piped = cg.PlaceTracker(make_pipeline(cg.BagScaler(None), classifier), gamma=1.0, unknown=0.5).fit(X, y, lengths)
+    np.testing.assert_allclose(piped.filter(X, lengths), plain.filter(X, lengths), atol=1e-6)
+    with pytest.raises(ValueError, match="LogisticRegression has no likelihoods to tell unknown frames by"):
+        cg.PlaceTracker(LogisticRegression(), gamma=1.0, unknown=0.5).fit(X, y, lengths)
+    assert cg.PlaceTracker(LogisticRegression(), gamma=1.0).fit(X, y, lengths).score(X, y, lengths) > 0.9
+
+
+def test_impossible_frames_are_named():
+    with np.errstate(divide="ignore"):
+        chain = chains.Chain(np.log([1.0, 0.0]), np.log(np.eye(2)))
+    with pytest.raises(ValueError, match="frame 1 is impossible in every state"):
+        chains.forward(chain, np.array([[0.0, 0.0], [-np.inf, 0.0]]))
+
+
+def test_em_rises_with_pseudocounts_too(walk):
+    X, y, lengths = walk
+    tracker = cg.PlaceTracker(GRID, gamma=1.0, transitions="em", pseudocount=5.0, max_iter=1).fit(X, y, lengths)
+    longer = cg.PlaceTracker(GRID, gamma=1.0, transitions="em", pseudocount=5.0, tol=0.0).fit(X, y, lengths)
+
+    def objective(model):
+        return model.log_likelihood(X, lengths) + 5 * model.chain_.log_move.sum()
+
+    assert objective(longer) > objective(tracker)
 
 
 def test_em_never_lowers_the_likelihood_of_the_walks(walk):
@@ -176,15 +231,35 @@ def test_what_no_place_explains_is_unknown(walk):
         ({"transitions": np.eye(2)}, None, r"transitions has shape \(2, 2\); wanted \(3, 3\)"),
         ({"start": "here"}, None, "start is 'here'; wanted 'uniform', 'labels' or 3 probabilities"),
         ({"start": [0.5, 0.2, 0.2]}, None, "each row adding up to 1"),
+        ({"gamma": -1}, None, "gamma is -1; wanted 'cv' or numbers above 0"),
+        ({"gamma": float("nan")}, None, "gamma is nan; wanted"),
+        ({"gamma": "foo"}, None, "gamma is 'foo'; wanted 'cv' or numbers above 0"),
+        ({"gamma": "cv", "gammas": ()}, None, r"gamma is \(\); wanted"),
+        ({"gamma": "cv", "cv": 1}, None, "cv is 1; wanted at least 2 folds"),
+        ({"pseudocount": -5}, None, "pseudocount is -5, unknown None; wanted finite numbers"),
+        ({}, [90.7, 89.3], "wanted at least one frame in each sequence"),
     ],
 )
 def test_wrong_use_is_refused(walk, options, lengths, message):
     X, y, _ = walk
     with pytest.raises(ValueError, match=message):
-        cg.PlaceTracker(GRID, gamma=1.0, **options).fit(X, y, lengths)
+        cg.PlaceTracker(GRID, **{"gamma": 1.0} | options).fit(X, y, lengths)
 
 
 def test_labels_of_the_wrong_length_are_refused(walk):
     X, y, lengths = walk
     with pytest.raises(ValueError, match=r"y has shape \(10,\); wanted one place per frame"):
         cg.PlaceTracker(GRID).fit(X, y[:10], lengths)
+    tracker = cg.PlaceTracker(GRID, gamma=1.0).fit(X, y, lengths)
+    with pytest.raises(ValueError, match=r"y has shape \(1,\); wanted one place per frame"):
+        tracker.score(X, y[:1])
+    with pytest.raises(ValueError, match="a place is called 'unknown'"):
+        cg.PlaceTracker(GRID, gamma=1.0, unknown=1.0).fit(X, np.where(y == "hall", "unknown", y), lengths)
+
+
+def test_lists_and_tables_do_as_well_as_arrays(walk):
+    X, y, lengths = walk
+    wanted = cg.PlaceTracker(GRID, gamma=1.0).fit(X, y, lengths).filter(X, lengths)
+    np.testing.assert_allclose(
+        cg.PlaceTracker(GRID, gamma=1.0).fit(X.tolist(), y.tolist(), lengths).filter(pd.DataFrame(X), lengths), wanted
+    )

@@ -93,12 +93,12 @@ def search(
         collection = countinggrids.Collection.load(bags)
         if "split" in collection.items and (collection.items["split"] == "train").any():
             collection = collection.take(collection.items["split"] == "train")
-        labels = _labels(collection) if "label" in collection.items else None
+        labels = _all_labels(collection) if _has_labels(collection) else None
         racing = countinggrids.CapacitySearch(
             grids=_sizes(grids, "grids"),
             windows=_sizes(windows, "windows"),
             sections=_sizes(sections, "sections"),
-            tokens=[None if each == "none" else float(each) for each in tokens.split(",")],
+            tokens=_numbers(tokens),
             x_sections=collection.sections if len(collection.sections) > 1 else 1,
             cv=folds,
             keep=keep,
@@ -183,6 +183,8 @@ def cluster(
 
         collection = countinggrids.Collection.load(bags)
         model: Any = _grid(collection, len(collection), grid, window).set_params(random_state=seed)
+        if plot is not None and len(model.grid) != 2:
+            raise ValueError(f"--plot draws grids with two axes; wanted such a --grid, got {grid}; leave --plot out")
         if model_file is not None:
             model = countinggrids.load(model_file)
             common.check_features(model, collection, bags)
@@ -205,7 +207,8 @@ def _train_and_test(path: Path, test: Path | None, sections: str | None) -> "tup
     """Read what to learn from and what to try on: two files, or the splits of one."""
     both = countinggrids.Collection.load(path)
     if test is not None:
-        train, tried = both, countinggrids.Collection.load(test)
+        tried = countinggrids.Collection.load(test)
+        train = both.take(both.items["split"] != "test") if "split" in both.items else both
         if train.fingerprint != tried.fingerprint or train.sections != tried.sections:
             raise ValueError(f"{test} has other features or sections than {path}; wanted the same; bag with --codebook")
     elif "split" in both.items and {"train", "test"} <= set(both.items["split"].tolist()):
@@ -219,16 +222,28 @@ def _train_and_test(path: Path, test: Path | None, sections: str | None) -> "tup
 
 
 def _labels(collection: "Collection") -> Any:
-    if "label" not in collection.items or not any(collection.items["label"]):
+    if not _has_labels(collection):
         raise ValueError("the items have no labels; wanted a column label; bag folders named by class, or give --label")
-    return collection.items["label"].astype(str)
+    return _all_labels(collection)
+
+
+def _has_labels(collection: "Collection") -> bool:
+    return "label" in collection.items and any(collection.items["label"])
+
+
+def _all_labels(collection: "Collection") -> Any:
+    labels = collection.items["label"].astype(str)
+    if not all(labels):
+        n = sum(not label for label in labels)
+        raise ValueError(f"{n} of {len(labels)} items have no label; wanted one for each; label them or leave them out")
+    return labels
 
 
 def _truth(tried: "Collection", known: Any) -> Any:
     """Give the labels of the test items, if they have any; all must be among those that were learnt."""
-    if "label" not in tried.items or not any(tried.items["label"]):
+    if not _has_labels(tried):
         return None
-    labels = tried.items["label"].astype(str)
+    labels = _all_labels(tried)
     unseen = sorted(set(labels.tolist()) - set(known.tolist()))
     if unseen:
         raise ValueError(f"test items have labels that no training item has: {', '.join(unseen)}; leave them out")
@@ -239,7 +254,7 @@ def _grid(collection: "Collection", n_bags: int, grid: str | None, window: str |
     """Make the grid that the options ask for, of a size that suits so many bags."""
     from countinggrids.geometry import suggest
 
-    sections = collection.sections if len(collection.sections) > 1 else None
+    sections = collection.sections if max(collection.sections) > 1 else None
     wanted = None if window is None else common.shape(window, "window")
     chosen = suggest(n_bags, len(collection.vocabulary), sections or (1, 1), wanted)
     if grid is None:
@@ -262,6 +277,15 @@ def _names(collection: "Collection") -> dict[str, Any]:
 def _sizes(text: str, name: str) -> list[Any]:
     shapes = [common.shape(part, name) for part in text.split(",")]
     return [shape[0] if len(shape) == 1 else shape for shape in shapes]
+
+
+def _numbers(text: str) -> list[float | None]:
+    try:
+        return [None if part.strip() == "none" else float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--tokens is {text!r}; wanted numbers or none with commas; give for instance 100,none"
+        ) from None
 
 
 def _text(value: Any) -> Any:

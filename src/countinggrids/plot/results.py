@@ -12,9 +12,11 @@ MOST_NAMES = 40  # labels that still can be read along an axis
 def capacity(results: Mapping[str, Sequence[Any]], ax: Any = None) -> Any:
     """Draw score against capacity with its spread, a line per tessellation; larger grids are lighter.
 
+    Small hollow marks are candidates that were dropped before all folds had been scored.
+
     Parameters
     ----------
-    results : the columns `capacity`, `mean`, `std`, `sections` and `grid`, as in `CapacitySearch.results_`
+    results : the columns `capacity`, `mean`, `std`, `folds`, `sections` and `grid`, as in `CapacitySearch.results_`
     ax : where to draw; None makes a figure
     """
     ax = _axes(ax, (6.4, 4))
@@ -26,9 +28,13 @@ def capacity(results: Mapping[str, Sequence[Any]], ax: Any = None) -> Any:
         rows.sort(key=lambda i: results["capacity"][i])
         x, mean, std = (np.array([results[name][i] for i in rows]) for name in ("capacity", "mean", "std"))
         colour = f"C{number}"
+        is_whole = np.array([results["folds"][i] for i in rows]) == max(results["folds"])
+        fills = np.array([(1 - v) * _rgb(colour) + v for v in lightness[rows]])
         ax.errorbar(x, mean, std, fmt="none", ecolor=colour, elinewidth=1, alpha=0.5)
-        ax.scatter(x, mean, c=[(1 - v) * _rgb(colour) + v for v in lightness[rows]], edgecolors=colour, zorder=3)
-        ax.plot(*_upper(x, mean), color=colour, lw=1, label="sections " + "x".join(map(str, sections)))
+        ax.scatter(x[is_whole], mean[is_whole], c=fills[is_whole], edgecolors=colour, zorder=3)
+        ax.scatter(x[~is_whole], mean[~is_whole], c="none", edgecolors=colour, alpha=0.4, s=12)
+        name = "sections " + "x".join(map(str, sections))
+        ax.plot(*_upper(x[is_whole], mean[is_whole]), color=colour, lw=1, label=name)
     ax.set(xlabel="capacity", ylabel="score", xscale="log")
     ticks = [tick for tick in (1.5, 2, 4, 6, 10, 16, 25, 50, 100, 200, 500) if tick <= max(results["capacity"]) * 1.2]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

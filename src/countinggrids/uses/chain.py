@@ -41,6 +41,11 @@ def forward(chain: Chain, scores: Array, before: Array | None = None) -> tuple[A
         expected = chain.log_start if before is None else _log_sum(before[:, None] + chain.log_move, axis=0)
         joint = expected + score
         evidence[t] = _log_sum(joint, axis=0)
+        if not np.isfinite(evidence[t]):
+            raise ValueError(
+                f"frame {t} is impossible in every state that can be reached; wanted some chance for it; "
+                "add pseudocounts, or leave no zeros in transitions and start"
+            )
         before = filtered[t] = joint - evidence[t]
     return filtered, evidence
 
@@ -50,7 +55,7 @@ def backward(chain: Chain, scores: Array) -> Array:
     after = np.zeros_like(scores)
     for t in range(len(scores) - 2, -1, -1):
         joint = scores[t + 1] + after[t + 1]
-        after[t] = _log_sum(chain.log_move + (joint - joint.max()), axis=1)
+        after[t] = _log_sum(chain.log_move + (joint - np.max(joint, initial=-1e300)), axis=1)
     return after
 
 

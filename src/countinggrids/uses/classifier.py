@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from countinggrids import engine
 from countinggrids.rows import CountingGrid
 
 Array = NDArray[Any]
@@ -82,17 +83,17 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sizes = np.bincount(which)
         if len(sizes) < 2:
             raise ValueError(
-                f"y has 1 class, {self.classes_[0]!r}; wanted at least two to tell apart; give bags of others too"
+                f"y has 1 class, {self.classes_.tolist()[0]!r}; wanted at least two to tell apart; give more"
             )
         if sizes.min() < 2:
-            lonely = self.classes_[sizes.argmin()]
+            lonely = self.classes_.tolist()[sizes.argmin()]
             raise ValueError(
                 f"class {lonely!r} has n_samples=1 bag; wanted at least two to learn from; give more or leave it out"
             )
         unknown = set(self.class_params or ()) - set(self.classes_.tolist())
         if unknown:
             raise ValueError(f"class_params names {sorted(map(str, unknown))}; wanted labels that y holds")
-        self.log_prior_ = self._log_prior(sizes)
+        self.log_prior_ = self._log_prior(sizes if weights is None else np.bincount(which, weights))
         jobs = [(c, np.flatnonzero(which == c)) for c in range(len(self.classes_))]
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=(len(jobs), self.n_init))
 
@@ -144,14 +145,18 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learnt(self, c: int, X: Any, weights: Any, seed: int) -> Any:
         model = CountingGrid() if self.estimator is None else clone(self.estimator)
         model.set_params(**(self.class_params or {}).get(self.classes_.tolist()[c], {}))
-        _seed(model, int(seed))
+        _seed(model, int(seed), self.n_init > 1)
         return model.fit(X) if weights is None else model.fit(X, sample_weight=weights)
 
     def _check_options(self) -> None:
         if self.combine not in ("mean", "best"):
             raise ValueError(f"combine is {self.combine!r}; wanted 'mean' or 'best'; give for instance combine='mean'")
-        if not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
+        if not isinstance(self.n_init, int | np.integer) or isinstance(self.n_init, bool) or self.n_init < 1:
             raise ValueError(f"n_init is {self.n_init!r}; wanted an integer of at least 1; give for instance n_init=3")
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, int | np.integer) or self.n_jobs == 0):
+            raise ValueError(
+                f"n_jobs is {self.n_jobs!r}; wanted None or a number of threads; give for instance n_jobs=2"
+            )
 
     def _log_prior(self, sizes: Array) -> Array:
         if isinstance(self.class_prior, str):
@@ -162,7 +167,7 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sizes = sizes if self.class_prior == "frequency" else np.ones_like(sizes)
             return np.log(sizes / sizes.sum())
         prior = np.asarray(self.class_prior, dtype=float)
-        if prior.shape != sizes.shape or not (prior > 0).all():
+        if prior.shape != sizes.shape or not ((prior > 0) & np.isfinite(prior)).all():
             raise ValueError(
                 f"class_prior is {self.class_prior!r}; wanted {len(sizes)} probabilities above 0, one per class in the "
                 "order of the sorted labels"
@@ -172,7 +177,7 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _map(self, function: Any, jobs: Any) -> list[Any]:
         if self.n_jobs is None or self.n_jobs == 1:
             return [function(job) for job in jobs]
-        with ThreadPoolExecutor(None if self.n_jobs < 0 else self.n_jobs) as pool:
+        with ThreadPoolExecutor(engine.default().n_threads if self.n_jobs < 0 else self.n_jobs) as pool:
             return list(pool.map(function, jobs))
 
 
@@ -182,11 +187,12 @@ def _combined(models: list[Any], X: Any) -> Array:
     return logsumexp(scores, axis=0) - np.log(len(models))
 
 
-def _seed(model: Any, seed: int) -> None:
-    """Give a seed to whatever in a model takes one and has none."""
-    seedless = [
-        name
+def _seed(model: Any, seed: int, has_restarts: bool) -> None:
+    """Give a seed to whatever in a model takes one and has none; with restarts, also to what has one."""
+    seeds = {
+        name: seed if value is None else (seed + value) % 2**31
         for name, value in model.get_params(deep=True).items()
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
-    model.set_params(**dict.fromkeys(seedless, seed))
+        if (name == "random_state" or name.endswith("__random_state"))
+        and (value is None or (has_restarts and isinstance(value, int | np.integer)))
+    }
+    model.set_params(**seeds)

@@ -61,10 +61,17 @@ class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         model = CountingGrid() if self.estimator is None else self.estimator
         self.model_ = model if hasattr(model, "pi_") else clone(model).fit(X)
         geometry = self.model_._geometry()
-        usage = self.model_.transform(X).sum(axis=0, dtype=np.float64).reshape(geometry.grid)
+        parts = [np.asarray(q.sum(axis=0), np.float64) for q, _ in self.model_._posteriors(X)]
+        usage = np.sum(parts, axis=0).reshape(geometry.grid)
         widths = [self.smoothing * w for w in geometry.window]
         self.usage_ = gaussian_filter(usage, widths, mode="wrap")
         hills = watershed(self.usage_)
+        n_hills = len(np.unique(hills))
+        if self.n_clusters is not None and n_hills < self.n_clusters:
+            raise ValueError(
+                f"found {n_hills} hills for n_clusters={self.n_clusters}; wanted at least as many hills; "
+                "ask for fewer clusters, lower smoothing or take a larger grid"
+            )
         if self.n_clusters is not None:
             hills = joined(hills, self.usage_, self.n_clusters)
         self.regions_ = _by_size(hills, usage)
@@ -108,18 +115,24 @@ class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def watershed(heights: Array) -> Array:
-    """Number the hills of a map on a torus: every cell climbs to its highest neighbour until it is on a top."""
-    n_cells = heights.size
-    neighbours = _neighbours(heights.shape)
+    """Number the hills of a map on a torus by flooding down from the tops.
+
+    Cells are taken from the highest to the lowest, and within a level outward from what is above it; a cell joins
+    the hill of its highest neighbour so far, and starts a hill if it has none. So a plateau has one top, and a plain
+    goes to the hills around it.
+    """
+    neighbours = _neighbours(heights.shape).T
     flat = heights.ravel()
-    # Among equal heights the lower number counts as higher, so that plateaus have one top.
-    rank = np.empty(n_cells, dtype=np.int64)
-    rank[np.lexsort((-np.arange(n_cells), flat))] = np.arange(n_cells)
-    around = np.concatenate([np.arange(n_cells)[None], neighbours])
-    upward = around[rank[around].argmax(axis=0), np.arange(n_cells)]
-    while (upward[upward] != upward).any():
-        upward = upward[upward]
-    return np.unique(upward, return_inverse=True)[1].reshape(heights.shape)
+    hill = np.full(flat.size, -1)
+    for level in np.unique(flat)[::-1]:
+        waiting = np.flatnonzero(flat == level).tolist()
+        while waiting:
+            reached = [cell for cell in waiting if (hill[neighbours[cell]] >= 0).any()] or waiting[:1]
+            beside = {cell: neighbours[cell][hill[neighbours[cell]] >= 0] for cell in reached}
+            for cell, known in beside.items():
+                hill[cell] = hill[known[flat[known].argmax()]] if known.size else hill.max() + 1
+            waiting = [cell for cell in waiting if hill[cell] < 0]
+    return hill.reshape(heights.shape)
 
 
 def joined(regions: Array, heights: Array, n: int) -> Array:

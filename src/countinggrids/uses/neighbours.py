@@ -68,7 +68,9 @@ class GridNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Give the distances in cells to the nearest training bags, and which they are, (bags, neighbours) each."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
-        n = min(n_neighbors or self.n_neighbors, len(self.places_))
+        n = min(self.n_neighbors if n_neighbors is None else n_neighbors, len(self.places_))
+        if n < 1:
+            raise ValueError(f"n_neighbors is {n_neighbors}; wanted an integer of at least 1")
         places = self.model_.locate(X)
         step = max(1, BLOCK // len(self.places_))
         parts = [self._nearest(places[i : i + step], n) for i in range(0, len(places), step)]
@@ -76,7 +78,9 @@ class GridNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Array:
         """Give the share of the votes for each label, (bags, labels)."""
-        distances, who = self.kneighbors(X)
+        return self._shares(*self.kneighbors(X))
+
+    def _shares(self, distances: Array, who: Array) -> Array:
         votes = np.ones_like(distances) if self.weights == "uniform" else 1 / (1 + distances)
         shares = np.zeros((len(who), len(self.classes_)))
         np.add.at(shares, (np.arange(len(who))[:, None], self.labels_[who]), votes)
@@ -84,8 +88,8 @@ class GridNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Give the label that most neighbours have; if labels are tied, that of the nearest of them."""
-        shares = self.predict_proba(X)
-        _, who = self.kneighbors(X)
+        distances, who = self.kneighbors(X)
+        shares = self._shares(distances, who)
         is_tied = shares[np.arange(len(who))[:, None], self.labels_[who]] >= shares.max(axis=1, keepdims=True) - 1e-12
         return self.classes_[self.labels_[who[np.arange(len(who)), is_tied.argmax(axis=1)]]]
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from countinggrids import em, torus
 from countinggrids.bags import coarsen
@@ -29,8 +29,8 @@ class ScoreSpace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : a `GridClassifier`, or a grid of which one is learnt per class; one that is fitted is used as it is.
-        None takes `GridClassifier()`
+    estimator : a `GridClassifier`, or a grid of which one is learnt per class; one that is fitted is used as it is, and
+        so is a list of fitted grids. None takes `GridClassifier()`
     sum_over : what terms are added up over, to keep vectors short: "sections" leaves a term per grid and feature,
         "features" one per grid and section, "nothing" one per grid, section and feature
     center : whether to subtract, for each feature, the mean over the grids: what all of them say tells nothing apart
@@ -76,11 +76,12 @@ class ScoreSpace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"sum_over is {self.sum_over!r}; wanted 'sections', 'features' or 'nothing'")
         if not self.power > 0:
             raise ValueError(f"power is {self.power}; wanted a number above 0; give for instance power=0.5")
+        X = check_array(X, accept_sparse="csr", dtype=None)
         self.models_ = self._grids(X, y)
         for model in self.models_:
-            if not isinstance(model, GridModel):
+            if not isinstance(model, GridModel) or not hasattr(model, "pi_"):
                 raise ValueError(
-                    f"{type(model).__name__} has no grid; wanted counting grids or other rows of the family"
+                    f"{type(model).__name__} has no fitted grid; wanted counting grids or other rows of the family"
                 )
         self.n_features_in_ = self.models_[0].n_features_in_
         return self
@@ -88,11 +89,14 @@ class ScoreSpace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Give the score vectors, (bags, terms)."""
         check_is_fitted(self)
+        X = check_array(X, accept_sparse="csr", dtype=None)
         blocks = [self._scores(X[i : i + BLOCK]) for i in range(0, X.shape[0], BLOCK)]
         return np.concatenate(blocks)
 
     def _grids(self, X: Any, y: Any) -> list[Any]:
         estimator = GridClassifier() if self.estimator is None else self.estimator
+        if isinstance(estimator, list | tuple):
+            return list(estimator)
         if isinstance(estimator, GridModel):
             if hasattr(estimator, "pi_"):
                 return [estimator]

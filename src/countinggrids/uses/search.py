@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_is_fitted, indexable
+from sklearn.utils.validation import check_array, check_is_fitted, indexable
 
 from countinggrids import plot
 from countinggrids.bags import coarsen
@@ -50,7 +50,7 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
 
     Candidates are all combinations whose capacity lies between the limits. They race: each round scores those that are
     left on one more fold, and drops the worse ones, so that most of the work goes into good candidates. Bags of each
-    tessellation and scale are made once for all candidates that share them.
+    tessellation are made once for all candidates that share it.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
     max_iters : stopping points to try; None is the estimator's own
     capacities : limits of the capacity; None takes 1.5 and half the number of training bags (of a class, with labels)
     x_sections : sections that X comes in; None takes the finest of `sections`
-    cv : folds, or a splitter of scikit-learn's
+    cv : folds, shuffled, or a splitter of scikit-learn's
     scoring : a scorer of scikit-learn's; None takes accuracy with labels and held-out log-likelihood per bag without
     keep : the share of candidates that stays after each fold; 1 scores all on every fold
     n_init : restarts a class, averaged
@@ -123,20 +123,32 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         self.refit = refit
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, watch: Callable[[int, int | None], None] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, groups: Any = None, watch: Callable[[int, int | None], None] | None = None
+    ) -> Self:
         """Race the candidates, then learn the best on everything.
 
         Parameters
         ----------
         X : bags
         y : labels; None scores by held-out likelihood
+        groups : passed on to the splitter
         watch : told how many fits are done, and of how many, at the most
         """
-        X, y = indexable(X, y)
+        X = check_array(X, accept_sparse="csr", dtype=None)
+        X, y, groups = indexable(X, y, groups)
+        if y is None and len(set(self.tokens)) > 1:
+            raise ValueError(
+                f"tokens is {list(self.tokens)} without labels; wanted one value, for likelihoods of bags of different "
+                "size cannot be compared; give y, or one of them"
+            )
         if not 0 < self.keep <= 1:
             raise ValueError(f"keep is {self.keep}; wanted a share above 0 and at most 1; give for instance keep=0.5")
         candidates = list(self._candidates(X.shape[0], y))
-        folds = list(check_cv(self.cv, y, classifier=y is not None).split(np.zeros(X.shape[0]), y))
+        splitter = check_cv(self.cv, y, classifier=y is not None)
+        if isinstance(self.cv, int | np.integer):
+            splitter.shuffle, splitter.random_state = True, 0
+        folds = list(splitter.split(np.zeros(X.shape[0]), y, groups))
         scores = np.full((len(candidates), len(folds)), np.nan)
         bags = _Tessellations(X, self._x_sections())
         racing = np.arange(len(candidates))
@@ -146,12 +158,14 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
                 if watch is not None:
                     watch(int(np.isfinite(scores).sum()), self._n_fits(len(candidates), len(folds)))
             means = np.nanmean(scores[racing, : number + 1], axis=1)
+            if not np.isfinite(means).any():
+                raise ValueError("no candidate has a finite score; wanted one at least; check X, y and scoring")
             if self.verbose:
                 print(f"fold {number + 1}: {len(racing)} candidates, best {means.max():.4f}")
             if number + 1 < len(folds):
                 racing = racing[np.argsort(-means, kind="stable")[: self._n_kept(len(racing))]]
         self._report(candidates, scores)
-        best = racing[np.argmax(np.nanmean(scores[racing], axis=1))]
+        best = racing[np.nanargmax(np.nanmean(scores[racing], axis=1))]
         self.best_candidate_, self.best_score_ = candidates[best], float(np.nanmean(scores[best]))
         if self.refit:
             self.best_estimator_ = self._learnt(self.best_candidate_, bags.at(self.best_candidate_.sections), y)
@@ -247,7 +261,8 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         columns["capacity"] = [candidate.capacity for candidate in candidates]
         columns["folds"] = np.isfinite(scores).sum(axis=1).tolist()
         columns["mean"] = np.nanmean(scores, axis=1).tolist()
-        columns["std"] = np.nanstd(scores, axis=1).tolist()
+        # One fold has no spread to tell.
+        columns["std"] = [float(np.nanstd(row)) if np.isfinite(row).sum() > 1 else np.nan for row in scores]
         self.results_ = columns
 
 

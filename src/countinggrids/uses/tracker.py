@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from countinggrids.uses import chain as chains
 from countinggrids.uses.classifier import GridClassifier
@@ -25,20 +26,20 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : the model of a place, or a classifier with `log_likelihoods` or `predict_log_proba`; None takes a
-        `GridClassifier` of counting grids
+    estimator : the model of a place, or a classifier with `log_likelihoods` or `predict_log_proba`, also at the end
+        of a pipeline; None takes a `GridClassifier` of counting grids
     transitions : "labels" counts moves between places in the training sequences; "em" starts there and goes on by
         EM on the frames; or a matrix (places, places), rows from, columns to
     start : "uniform", "labels" (how training sequences begin), or one probability per place
     gamma : the weight of the log-likelihoods; "cv" chooses among `gammas` by cross-validation over the training
-        sequences
+        sequences, with transitions counted from their labels
     gammas : what "cv" tries
     pseudocount : added to every number of moves, so that no move is impossible
     unknown : log-likelihood per token, below the mean of the training frames, from which on a frame is better explained
-        by the extra place "unknown"; None has no such place
-    cv : folds for gamma; sequences stay whole
-    max_iter, tol : of EM for the transitions: iterations at the most, and the gain in log-likelihood per frame
-        below which it stops
+        by the extra place "unknown"; None has no such place. It needs an estimator with likelihoods
+    cv : folds for gamma; sequences stay whole, unless there are fewer of them than folds
+    max_iter, tol : of EM for the transitions: iterations at the most, and the gain in the objective per frame below
+        which it stops
 
     Attributes
     ----------
@@ -95,18 +96,23 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
         y : the place of each frame
         lengths : frames in each sequence, one after the other; None takes all for one sequence
         """
-        labels = np.asarray(y)
+        X, labels = _bags(X), np.asarray(y)
         if labels.shape != (X.shape[0],):
             raise ValueError(f"y has shape {labels.shape}; wanted one place per frame, ({X.shape[0]},)")
         parts = sequences(X.shape[0], lengths)
-        self.classifier_ = self._new_classifier().fit(X, labels)
-        places = self.classifier_.classes_
+        places = np.unique(labels)
+        self._check_options(places)
         self.classes_ = places if self.unknown is None else np.append(places.astype(object), UNKNOWN)
-        self.mean_score_ = self._mean_score(X)
+        which = np.searchsorted(places, labels)
+        counts = chains.counted([which[part] for part in parts], len(self.classes_))
+        self.chain_ = self._first_chain(*counts)
+        self.classifier_ = self._new_classifier().fit(X, labels)
+        self.mean_score_ = 0.0 if self.unknown is None else self._mean_score(X)
         self.gamma_scores_: dict[float, float] = {}
         self.gamma_ = self._choose_gamma(X, labels, parts) if self.gamma == "cv" else float(self.gamma)
-        which = np.searchsorted(places, labels)
-        self.chain_ = self._learn_chain([which[part] for part in parts], lambda: [self._scores(X[p]) for p in parts])
+        if isinstance(self.transitions, str) and self.transitions == "em":
+            scores = self._scores(X)
+            self.chain_ = self._by_em([scores[part] for part in parts])
         return self
 
     def filter(self, X: Any, lengths: Sequence[int] | None = None) -> Array:
@@ -129,7 +135,10 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: ArrayLike, lengths: Sequence[int] | None = None) -> float:
         """Give the share of frames whose place is right, filtered."""
-        return float(np.mean(self.predict(X, lengths) == np.asarray(y)))
+        found, labels = self.predict(X, lengths), np.asarray(y)
+        if labels.shape != found.shape:
+            raise ValueError(f"y has shape {labels.shape}; wanted one place per frame, {found.shape}")
+        return float(np.mean(found == labels))
 
     def log_likelihood(self, X: Any, lengths: Sequence[int] | None = None) -> float:
         """Give log p of the sequences, with the weighted likelihoods of the frames."""
@@ -147,21 +156,30 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Array:
         """Give the weighted log-likelihood of every frame in every place."""
-        raw = self._raw(X)
+        raw, tokens = self._raw(X)
         if self.unknown is not None:
-            tokens = np.asarray(X.sum(axis=1)).ravel()
             raw = np.column_stack([raw, (self.mean_score_ - self.unknown) * tokens])
         return self.gamma_ * raw
 
-    def _raw(self, X: Any) -> Array:
-        model = self.classifier_
-        known = model.log_likelihoods(X) if hasattr(model, "log_likelihoods") else model.predict_log_proba(X)
-        return np.asarray(known, dtype=np.float64)
+    def _raw(self, X: Any) -> tuple[Array, Array]:
+        """Give the log-likelihood of every frame in every place, and the tokens of each frame as the model sees it."""
+        X, model = _bags(X), self.classifier_
+        while isinstance(model, Pipeline):
+            X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+        tokens = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+        if hasattr(model, "log_likelihoods"):
+            return np.asarray(model.log_likelihoods(X), dtype=np.float64), tokens
+        if self.unknown is not None:
+            raise ValueError(
+                f"{type(model).__name__} has no likelihoods to tell unknown frames by; "
+                "wanted a GridClassifier; leave unknown out"
+            )
+        return np.asarray(model.predict_log_proba(X), dtype=np.float64), tokens
 
     def _mean_score(self, X: Any) -> float:
         """Give the mean log-likelihood per token of the training frames in their best places."""
-        tokens = np.asarray(X.sum(axis=1)).ravel()
-        return float(self._raw(X).max(axis=1).sum() / max(tokens.sum(), 1))
+        raw, tokens = self._raw(X)
+        return float(raw.max(axis=1).sum() / max(tokens.sum(), 1))
 
     def _new_classifier(self) -> Any:
         if self.estimator is None:
@@ -169,53 +187,73 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
         is_classifier = hasattr(self.estimator, "log_likelihoods") or hasattr(self.estimator, "predict_log_proba")
         return clone(self.estimator) if is_classifier else GridClassifier(clone(self.estimator))
 
-    def _learn_chain(self, paths: list[Array], scores: Any) -> chains.Chain:
-        n = len(self.classes_)
-        first, moves = chains.counted(paths, n)
-        chain = chains.re_estimate(first, moves, self.pseudocount)
-        if isinstance(self.transitions, str) and self.transitions == "em":
-            chain = self._by_em(chain, scores())
-        elif not isinstance(self.transitions, str):
-            chain = chain._replace(log_move=_log_rows(self.transitions, (n, n), "transitions"))
-        elif self.transitions != "labels":
-            raise ValueError(f"transitions is {self.transitions!r}; wanted 'labels', 'em' or a matrix ({n}, {n})")
-        if isinstance(self.start, str) and self.start == "uniform":
-            return chain._replace(log_start=np.full(n, -np.log(n)))
-        if isinstance(self.start, str) and self.start == "labels":
-            return chain
-        if isinstance(self.start, str):
-            raise ValueError(f"start is {self.start!r}; wanted 'uniform', 'labels' or {n} probabilities")
-        return chain._replace(log_start=_log_rows(self.start, (n,), "start"))
+    def _check_options(self, places: Array) -> None:
+        """Raise about settings that cannot be, before any work."""
+        if self.unknown is not None and UNKNOWN in places.tolist():
+            raise ValueError(f"a place is called {UNKNOWN!r}; wanted that name for frames of no place; rename it")
+        gammas = [self.gamma] if not isinstance(self.gamma, str) else self.gammas if self.gamma == "cv" else ()
+        numbers = [gamma for gamma in gammas if isinstance(gamma, float | int | np.number)]
+        if not numbers or len(numbers) < len(gammas) or not all(0 < gamma < np.inf for gamma in numbers):
+            given = self.gammas if isinstance(self.gamma, str) and self.gamma == "cv" else self.gamma
+            raise ValueError(f"gamma is {given!r}; wanted 'cv' or numbers above 0; give for instance gamma=0.1")
+        if not 0 <= self.pseudocount < np.inf or (self.unknown is not None and not np.isfinite(self.unknown)):
+            raise ValueError(f"pseudocount is {self.pseudocount}, unknown {self.unknown}; wanted finite numbers")
+        if self.cv < 2:
+            raise ValueError(f"cv is {self.cv}; wanted at least 2 folds; give for instance cv=3")
 
-    def _by_em(self, chain: chains.Chain, scores: list[Array]) -> chains.Chain:
-        n_frames = sum(map(len, scores))
-        last = -np.inf
+    def _first_chain(self, first: Array, moves: Array) -> chains.Chain:
+        """Make the chain from the labels' counts and from what was given."""
+        n = len(self.classes_)
+        chain = chains.re_estimate(first, moves, self.pseudocount)
+        if not isinstance(self.transitions, str):
+            chain = chain._replace(log_move=_log_rows(self.transitions, (n, n), "transitions"))
+        elif self.transitions not in ("labels", "em"):
+            raise ValueError(f"transitions is {self.transitions!r}; wanted 'labels', 'em' or a matrix ({n}, {n})")
+        if not isinstance(self.start, str):
+            return chain._replace(log_start=_log_rows(self.start, (n,), "start"))
+        if self.start not in ("uniform", "labels"):
+            raise ValueError(f"start is {self.start!r}; wanted 'uniform', 'labels' or {n} probabilities")
+        return chain if self.start == "labels" else chain._replace(log_start=np.full(n, -np.log(n)))
+
+    def _by_em(self, scores: list[Array]) -> chains.Chain:
+        """Re-estimate the moves until the log-likelihood with its prior no longer rises; the start stays."""
+        chain, n_frames, last = self.chain_, sum(map(len, scores)), -np.inf
         for _ in range(self.max_iter):
             parts = [chains.expected_moves(chain, each) for each in scores]
-            first, moves, evidence = (sum(values) for values in zip(*parts, strict=True))
-            if evidence - last < self.tol * n_frames:
+            prior = self.pseudocount * chain.log_move.sum() if self.pseudocount else 0.0
+            objective = sum(evidence for _, _, evidence in parts) + prior
+            if objective - last < self.tol * n_frames:
                 break
-            last = float(evidence)
-            chain = chains.re_estimate(np.asarray(first), np.asarray(moves), self.pseudocount)
+            last = objective
+            moves = np.sum([each for _, each, _ in parts], axis=0)
+            chain = chains.re_estimate(np.zeros(len(moves)), moves, self.pseudocount)._replace(
+                log_start=chain.log_start
+            )
         return chain
 
     def _choose_gamma(self, X: Any, labels: Array, parts: list[slice]) -> float:
         """Try each gamma on held-out runs of frames; the models of the places are learnt once per fold."""
-        groups = _folds(parts, self.cv)
-        right = dict.fromkeys(self.gammas, 0)
-        for held_out in groups:
-            train = np.setdiff1d(np.arange(X.shape[0]), np.concatenate([np.r_[part] for part in held_out]))
+        sequence = np.repeat(np.arange(len(parts)), [part.stop - part.start for part in parts])
+        right, n_tried = dict.fromkeys(self.gammas, 0), 0
+        for held_out in _folds(parts, self.cv):
+            is_out = np.zeros(X.shape[0], bool)
+            for part in held_out:
+                is_out[part] = True
+            train = np.flatnonzero(~is_out & np.isin(labels, _frequent(labels[~is_out])))
             if len(np.unique(labels[train])) < 2:
                 continue
-            inner = clone(self).set_params(gamma=1.0, transitions="labels", unknown=None)
-            usable = train[np.isin(labels[train], _frequent(labels[train]))]
-            inner.fit(X[usable], labels[usable], _run_lengths(usable))
+            settings = {"gamma": 1.0, "transitions": "labels", "start": "uniform", "unknown": None}
+            inner = clone(self).set_params(**settings)
+            inner.fit(X[train], labels[train], _run_lengths(train, sequence[train]))
             for part in held_out:
-                raw = inner._raw(X[part])
+                raw, _ = inner._raw(X[part])
+                n_tried += len(raw)
                 for gamma in self.gammas:
                     filtered, _ = chains.forward(inner.chain_, gamma * raw)
                     right[gamma] += int((inner.classes_[filtered.argmax(axis=1)] == labels[part]).sum())
-        self.gamma_scores_ = {gamma: n / len(labels) for gamma, n in right.items()}
+        if not n_tried:
+            raise ValueError("no fold leaves two places to learn; wanted some to choose gamma by; give gamma a number")
+        self.gamma_scores_ = {gamma: n / n_tried for gamma, n in right.items()}
         return max(self.gammas, key=lambda gamma: (right[gamma], -abs(np.log(gamma))))
 
 
@@ -243,15 +281,17 @@ class Tracking:
 
 def sequences(n_frames: int, lengths: Sequence[int] | None) -> list[slice]:
     """Cut frames into sequences."""
-    lengths = [n_frames] if lengths is None else [int(n) for n in lengths]
-    if min(lengths, default=0) < 1:
-        raise ValueError(
-            f"lengths is {list(lengths)}; wanted at least one frame in each sequence; leave out empty ones"
-        )
-    if sum(lengths) != n_frames:
-        raise ValueError(f"lengths add up to {sum(lengths)}; wanted {n_frames}, the number of frames")
-    ends = np.cumsum([0, *lengths])
+    wanted = [n_frames] if lengths is None else list(lengths)
+    if not all(isinstance(n, int | np.integer) and n > 0 for n in wanted) or not wanted:
+        raise ValueError(f"lengths is {wanted}; wanted at least one frame in each sequence; leave out empty ones")
+    if sum(wanted) != n_frames:
+        raise ValueError(f"lengths add up to {sum(wanted)}; wanted {n_frames}, the number of frames")
+    ends = np.cumsum([0, *wanted])
     return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+def _bags(X: Any) -> Any:
+    return check_array(X, accept_sparse="csr", dtype=None, ensure_min_features=1)
 
 
 def _folds(parts: list[slice], n: int) -> list[list[slice]]:
@@ -272,10 +312,10 @@ def _frequent(labels: Array) -> Array:
     return places[times > 1]
 
 
-def _run_lengths(places: Array) -> list[int]:
-    """Give the lengths of runs of consecutive numbers."""
-    breaks = np.flatnonzero(np.diff(places) != 1) + 1
-    return np.diff(np.r_[0, breaks, len(places)]).tolist()
+def _run_lengths(frames: Array, sequence: Array) -> list[int]:
+    """Give the lengths of runs of frames that follow one another in the same sequence."""
+    breaks = np.flatnonzero((np.diff(frames) != 1) | (np.diff(sequence) != 0)) + 1
+    return np.diff(np.r_[0, breaks, len(frames)]).tolist()
 
 
 def _log_rows(values: Any, shape: tuple[int, ...], name: str) -> Array:
