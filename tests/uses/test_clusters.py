@@ -88,6 +88,14 @@ def test_clusters_are_found_and_named(bags):
     assert isinstance(model.features()[0][0], int)
 
 
+def test_too_few_hills_are_a_warning(bags):
+    grid = cg.CountingGrid((8, 8), (2, 2), random_state=0).fit(bags[0])
+    with pytest.warns(UserWarning, match="hills for n_clusters=1000; each is a cluster; take a larger grid"):
+        few = cg.GridClusters(grid, n_clusters=1000).fit(bags[0])
+    rough = cg.GridClusters(grid, n_clusters=few.n_clusters_, smoothing=3.0).fit(bags[0])
+    assert rough.n_clusters_ == few.n_clusters_
+
+
 def test_a_fitted_grid_is_used_as_it_is(bags):
     X, _, _ = bags
     grid = cg.CountingGrid((8, 8), (2, 2), random_state=0).fit(X)
@@ -100,7 +108,6 @@ def test_a_fitted_grid_is_used_as_it_is(bags):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_clusters": 1000}, "hills for n_clusters=1000; wanted at least as many hills"),
         ({"n_clusters": 0}, "n_clusters is 0; wanted None or"),
         ({"smoothing": -1}, "smoothing is -1; wanted a share"),
     ],

@@ -1,5 +1,6 @@
 """Regions of the grid as clusters: hills of the usage map, and names for them."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -18,8 +19,8 @@ class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Cuts the grid into regions along the valleys of its usage, and gives each bag the region it lies in.
 
     The usage map, how much posterior lies on each cell, is smoothed; each hill of it is a region (a watershed on
-    the torus: every cell climbs to its highest neighbour). With `n_clusters`, the two neighbouring regions with the
-    shallowest valley between them are joined until so many are left.
+    the torus). With `n_clusters`, the two neighbouring regions with the shallowest valley between them are joined until
+    so many are left; where there are too few, the map is smoothed less.
 
     Parameters
     ----------
@@ -63,21 +64,28 @@ class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         geometry = self.model_._geometry()
         parts = [np.asarray(q.sum(axis=0), np.float64) for q, _ in self.model_._posteriors(X)]
         usage = np.sum(parts, axis=0).reshape(geometry.grid)
-        widths = [self.smoothing * w for w in geometry.window]
-        self.usage_ = gaussian_filter(usage, widths, mode="wrap")
-        hills = watershed(self.usage_)
-        n_hills = len(np.unique(hills))
-        if self.n_clusters is not None and n_hills < self.n_clusters:
-            raise ValueError(
-                f"found {n_hills} hills for n_clusters={self.n_clusters}; wanted at least as many hills; "
-                "ask for fewer clusters, lower smoothing or take a larger grid"
-            )
+        hills = self._hills(usage, np.array(geometry.window))
         if self.n_clusters is not None:
             hills = joined(hills, self.usage_, self.n_clusters)
         self.regions_ = _by_size(hills, usage)
         self.n_clusters_ = int(self.regions_.max()) + 1
         self.labels_ = self.predict(X)
         return self
+
+    def _hills(self, usage: Array, window: Array) -> Array:
+        """Find hills, with less and less smoothing until there are enough."""
+        for share in (1.0, 0.5, 0.25, 0.0):
+            self.usage_ = gaussian_filter(usage, share * self.smoothing * window, mode="wrap")
+            hills = watershed(self.usage_)
+            n_hills = len(np.unique(hills))
+            if n_hills >= (self.n_clusters or 1):
+                return hills
+        warnings.warn(
+            f"found {n_hills} hills for n_clusters={self.n_clusters}; each is a cluster; take a larger grid for more",
+            UserWarning,
+            stacklevel=3,
+        )
+        return hills
 
     def predict(self, X: Any) -> Array:
         """Give the cluster in which each bag lies."""
