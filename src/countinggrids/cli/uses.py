@@ -182,13 +182,15 @@ def cluster(
         from countinggrids.plot import regions
 
         collection = countinggrids.Collection.load(bags)
-        model: Any = _grid(collection, len(collection), grid, window).set_params(random_state=seed)
-        if plot is not None and len(model.grid) != 2:
-            raise ValueError(f"--plot draws grids with two axes; wanted such a --grid, got {grid}; leave --plot out")
-        if model_file is not None:
+        model: Any
+        if model_file is None:
+            model = _grid(collection, len(collection), grid, window).set_params(random_state=seed)
+        else:
             model = countinggrids.load(model_file)
             common.check_features(model, collection, bags)
             collection = common.at_sections(collection, model)
+        if plot is not None and len(model._geometry().grid) != 2:
+            raise ValueError("--plot draws grids with two axes; wanted such a grid; leave --plot out")
         with common.working("learning the grid"):
             clusters = countinggrids.GridClusters(model, n_clusters=n_clusters).fit(collection.counts)
         telling = [", ".join(names) for names in clusters.features(collection.vocabulary.names, words)]
