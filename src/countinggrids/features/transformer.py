@@ -1,6 +1,7 @@
 """What all feature extractors for images share."""
 
 from collections.abc import Iterable
+from inspect import cleandoc
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +11,10 @@ from countinggrids.features import pictures
 from countinggrids.features.stream import Stream, Verbose
 
 OPTIONS = """max_side : images with a longer side are shrunk to this many pixels; None keeps them
-    n_jobs : threads; None takes as many as the models use
-    on_error : what to do about broken images: "raise", or "skip" them and list them in the stream's `skipped`
-    verbose : 1 writes a line to stderr every two seconds; a function is told how many images are done, and of how
-        many, or None"""
+n_jobs : threads; None takes as many as the models use
+on_error : what to do about broken images: "raise", or "skip" them and list them in the stream's `skipped`
+verbose : 1 writes a line to stderr every two seconds; a function is told how many images are done, and of how
+    many, or None"""
 
 
 class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -56,6 +57,5 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def document(cls: type) -> type:
     """Fill the shared options into a docstring."""
-    assert cls.__doc__
-    cls.__doc__ = cls.__doc__.replace("{options}", OPTIONS)
+    cls.__doc__ = cleandoc(cls.__doc__ or "").replace("{options}", OPTIONS)
     return cls
