@@ -103,53 +103,39 @@ def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tu
     chunks = _pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // FEWEST_CHUNKS))))
     # One row of the prior per bag: NumPy adds a repeated row ten times faster than a broadcast one.
     prior = np.tile(log_prior.ravel(), (max(rows.stop - rows.start for rows in chunks), 1))
-    parts = list(engine.map(lambda rows: _scan(counts.match(planes, rows), prior), chunks))
-    if all(part.kept is not None for part in parts):
-        return _from_kept(parts, n_cells)
-    q, log_likelihood = np.empty((n_bags, n_cells), table.dtype), np.empty(n_bags)
-    for rows, part in zip(chunks, parts, strict=True):
-        if part.kept is None:
-            q[rows], log_likelihood[rows] = part.values, part.best
-        else:
-            sparse, log_likelihood[rows] = _from_kept([part], n_cells)
-            q[rows] = sparse.toarray()
+    parts = list(engine.map(lambda rows: _posterior(counts.match(planes, rows), prior), chunks))
+    log_likelihood = np.concatenate([part[1] for part in parts])
+    if all(sp.issparse(part) for part, _ in parts):
+        return sp.vstack([part for part, _ in parts], format="csr"), log_likelihood
+    q = np.empty((n_bags, n_cells), table.dtype)
+    for rows, (part, _) in zip(chunks, parts, strict=True):
+        q[rows] = part.toarray() if sp.issparse(part) else part
     return q, log_likelihood
 
 
-class _Scan(NamedTuple):
-    """What is left of some bags' log p(bag, cell): the cells that count, or all of q."""
-
-    best: Array  # (bags,) the largest; log p(bag) where all of q is here
-    kept: Array | None  # flat indices of the cells that count; None where most do
-    values: Array  # log p(bag, cell) of these, or q, (bags, cells)
-
-
-def _scan(joint: Array, log_prior: Array) -> _Scan:
-    """Look which cells of log p(bag | cell), (bags, cells), count; where most do, finish q in place."""
+def _posterior(joint: Array, log_prior: Array) -> tuple[Any, Array]:
+    """Turn log p(bag | cell), (bags, cells), into q and log p(bag); q is sparse where few cells count."""
     joint += log_prior[: len(joint)]
     best = joint.max(axis=1)
     kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
     if kept.size < SPARSE_BELOW * joint.size:
-        return _Scan(best, kept, joint.ravel().take(kept))
+        return _from_kept(joint, best, kept)
     joint -= best[:, None]
     q = np.exp(joint, out=joint)
     total = q.sum(axis=1)
     q /= total[:, None]
-    return _Scan(best + np.log(total, dtype=np.float64), None, q)
+    return q, best + np.log(total, dtype=np.float64)
 
 
-def _from_kept(parts: list[_Scan], n_cells: int) -> tuple[Any, Array]:
-    """Put q of consecutive bags together as CSR, and log p(bag)."""
-    best = np.concatenate([part.best for part in parts])
-    firsts = np.cumsum([0, *(part.best.size for part in parts[:-1])]) * n_cells
-    kept = np.concatenate([part.kept + first for part, first in zip(parts, firsts, strict=True)])
-    bag_of = kept // n_cells
+def _from_kept(joint: Array, best: Array, kept: Array) -> tuple[Any, Array]:
+    """Make q as CSR from the cells that count, given by their flat places, and log p(bag)."""
+    bag_of, cells = np.divmod(kept, joint.shape[1])
     ends = np.searchsorted(bag_of, np.arange(best.size + 1))
-    q = np.exp(np.concatenate([part.values for part in parts]) - best.take(bag_of))
+    q = np.exp(joint.ravel().take(kept) - best.take(bag_of))
     total = np.add.reduceat(q, ends[:-1])
     q /= total.take(bag_of)
-    cells = (kept - bag_of * n_cells).astype(np.int32)
-    return sp.csr_array((q, cells, ends), shape=(best.size, n_cells)), best + np.log(total, dtype=np.float64)
+    q = sp.csr_array((q, cells.astype(np.int32), ends.astype(np.int32)), shape=joint.shape)
+    return q, best + np.log(total, dtype=np.float64)
 
 
 def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:

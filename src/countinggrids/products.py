@@ -28,6 +28,8 @@ SMALL = 2**30
 """Products of fewer multiplications than this are dense whatever the share: nothing needs compiling then."""
 WORTH_A_THREAD = 2**24
 """Multiplications below which handing a product to another thread costs more than it saves."""
+ADDING_UP = 16
+"""Bags a cell must have on average before adding up one more partial result costs less than another thread saves."""
 KEPT_TRANSPOSES = 2**23
 """Non-zeros up to which a block's transpose is kept between iterations (64 MB)."""
 
@@ -67,24 +69,34 @@ class DenseCounts:
 
     def paint(self, q: Any, run: Runner) -> Array:
         """Compute A, (features, *grid)."""
-        n_cells = prod(self.grid)
         counts = _dense(self.matrix, q.dtype)
-        painted = np.empty((counts.shape[1], n_cells), q.dtype)
-        multiplications = (q.nnz if sp.issparse(q) else q.size) * counts.shape[1]
-        n_stripes = min(8, 1 + multiplications // WORTH_A_THREAD)
-        transposed = q.T.tocsr() if sp.issparse(q) and n_stripes > 1 else q.T
-
-        def stripe(cells: slice) -> None:
-            some = transposed[cells] if n_stripes > 1 else transposed
-            painted[:, cells] = (some @ counts).T
-
-        list(run.map(stripe, _slices(n_cells, -(-n_cells // n_stripes))))
+        painted = (_paint_sparsely if sp.issparse(q) else _paint_densely)(q, counts, run)
         planes = painted.reshape(len(self.offsets), self.n_features, *self.grid)
         shifted = [torus.shift(planes[s], [-d for d in offset]) for s, offset in enumerate(self.offsets)]
         return shifted[0] if len(shifted) == 1 else np.sum(shifted, axis=0)
 
     def _columns(self, section: int) -> slice:
         return slice(section * self.n_features, (section + 1) * self.n_features)
+
+
+def _paint_densely(q: Array, counts: Array, run: Runner) -> Array:
+    """Compute counts.T @ q, a stripe of cells at a time."""
+    painted = np.empty((counts.shape[1], q.shape[1]), q.dtype)
+    n_stripes = min(8, 1 + q.size * counts.shape[1] // WORTH_A_THREAD)
+
+    def stripe(cells: slice) -> None:
+        painted[:, cells] = (q.T[cells] @ counts).T
+
+    list(run.map(stripe, _slices(q.shape[1], -(-q.shape[1] // n_stripes))))
+    return painted
+
+
+def _paint_sparsely(q: Any, counts: Array, run: Runner) -> Array:
+    """Compute counts.T @ q, some bags at a time; as few times as adding the results up is worth it."""
+    n_stripes = max(1, min(8, q.nnz // (ADDING_UP * q.shape[1])))
+    stripes = _slices(q.shape[0], -(-q.shape[0] // n_stripes))
+    parts = run.map(lambda bags: q[bags].T @ counts[bags], stripes)
+    return sum(parts, start=next(parts)).T
 
 
 class SparseCounts:
