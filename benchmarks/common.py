@@ -1,5 +1,6 @@
 """What the benchmark scripts share: timing, synthetic bags, tables."""
 
+import argparse
 import os
 import tarfile
 import tempfile
@@ -48,6 +49,13 @@ def windows(pi, width):
     """Give the histogram of every window, (cells, features)."""
     h = np.moveaxis(torus.window_sum(np.moveaxis(pi, -1, 0), (width, width)), 0, -1).reshape(-1, pi.shape[-1])
     return h / h.sum(axis=1, keepdims=True)
+
+
+def n_splits():
+    """Read from the command line how many random splits to make."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--splits", type=int, default=5)
+    return parser.parse_args().splits
 
 
 @contextmanager

@@ -5,7 +5,6 @@ COUNTINGGRIDS_DATA=... python benchmarks/scenes15.py --splits 5
 100 images a class train, the rest test; the codebook is learnt from the training images too.
 """
 
-import argparse
 import time
 import warnings
 
@@ -18,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 import countinggrids as cg
-from common import table, unpacked
+from common import n_splits, table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT
 
@@ -125,9 +124,7 @@ def one_split(items, paths, y, train, test, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--splits", type=int, default=5)
-    arguments = parser.parse_args()
+    splits = n_splits()
     warnings.filterwarnings("ignore")
     results = []
     with unpacked("15scenes.tar") as folder:
@@ -136,7 +133,7 @@ def main():
         items = datasets.scenes15(folder / "15scenes")
         paths = [items.path(i) for i in range(len(items))]
         y = items["label"].astype(str)
-        for seed in range(arguments.splits):
+        for seed in range(splits):
             rng = np.random.default_rng(seed)
             train = np.concatenate([rng.permutation(np.flatnonzero(y == name))[:100] for name in sorted(set(y))])
             test = np.setdiff1d(np.arange(len(y)), train)

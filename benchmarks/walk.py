@@ -6,7 +6,6 @@ A contiguous run of every clip is held out, at a random place in it. The codeboo
 the other frames.
 """
 
-import argparse
 import os
 import time
 import warnings
@@ -16,7 +15,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 import countinggrids as cg
-from common import table, unpacked
+from common import n_splits, table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT
 
@@ -63,15 +62,13 @@ def one_split(root, csv, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--splits", type=int, default=5)
-    arguments = parser.parse_args()
+    splits = n_splits()
     warnings.filterwarnings("ignore")
     results = []
     with unpacked("ietower.tar") as folder:
         if folder is None:
             return
-        for seed in range(arguments.splits):
+        for seed in range(splits):
             began = time.perf_counter()
             results.append(one_split(folder, Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv", seed))
             print(f"split {seed}, {time.perf_counter() - began:.0f} s", flush=True)

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from countinggrids.rows import CountingGrid
+from countinggrids.uses.fitted import fitted_grid
 
 Array = NDArray[Any]
 
@@ -59,8 +59,7 @@ class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"n_clusters is {self.n_clusters!r}; wanted None or an integer of at least 1")
         if not self.smoothing >= 0:
             raise ValueError(f"smoothing is {self.smoothing}; wanted a share of at least 0; give for instance 0.25")
-        model = CountingGrid() if self.estimator is None else self.estimator
-        self.model_ = model if hasattr(model, "pi_") else clone(model).fit(X)
+        self.model_ = fitted_grid(self.estimator, X)
         geometry = self.model_._geometry()
         parts = [np.asarray(q.sum(axis=0), np.float64) for q, _ in self.model_._posteriors(X)]
         usage = np.sum(parts, axis=0).reshape(geometry.grid)

@@ -4,13 +4,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countinggrids import torus
-from countinggrids.rows import CountingGrid
+from countinggrids.uses.fitted import fitted_grid
 
 Array = NDArray[Any]
 BLOCK = 2**22  # distances held at a time
@@ -59,8 +59,7 @@ class GridNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.weights not in ("uniform", "distance"):
             raise ValueError(f"weights is {self.weights!r}; wanted 'uniform' or 'distance'")
         self.classes_, self.labels_ = np.unique(np.asarray(y), return_inverse=True)
-        model = CountingGrid() if self.estimator is None else self.estimator
-        self.model_ = model if hasattr(model, "pi_") else clone(model).fit(X)
+        self.model_ = fitted_grid(self.estimator, X)
         self.places_ = self.model_.locate(X)
         return self
 
