@@ -31,6 +31,7 @@ ORDER = [
     "features",
     "collection",
     "datasets",
+    "painting",
     "plot",
     "uses",
     "demo",

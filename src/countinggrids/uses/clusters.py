@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from countinggrids import painting
 from countinggrids.uses.fitted import fitted_grid
 
 Array = NDArray[Any]
@@ -104,15 +105,14 @@ class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         pi = self.model_.pi_.reshape(self.regions_.size, -1).astype(np.float64)
-        weights = np.maximum(self.usage_.ravel(), 1e-12)
-        telling = []
-        everywhere = np.average(pi, axis=0, weights=weights) + 1e-12
+        usage, regions = self.usage_.ravel(), self.regions_.ravel()
+        everywhere = painting.mean_histogram(pi, usage)
+        chosen = []
         for cluster in range(self.n_clusters_):
-            is_inside = self.regions_.ravel() == cluster
-            inside = np.average(pi[is_inside], axis=0, weights=weights[is_inside]) + 1e-12
-            best = np.argsort(-inside * np.log(inside / everywhere), kind="stable")[:n]
-            telling.append([int(i) if names is None else names[i] for i in best])
-        return telling
+            inside = painting.mean_histogram(pi[regions == cluster], usage[regions == cluster])
+            best = np.argsort(-painting.telling(inside, everywhere), kind="stable")[:n]
+            chosen.append([int(i) if names is None else names[i] for i in best])
+        return chosen
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
