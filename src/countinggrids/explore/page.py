@@ -5,10 +5,11 @@ import gzip
 import html
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files as resources
+from itertools import chain
 from typing import Any
 
 from countinggrids import files
@@ -26,6 +27,7 @@ SIDES = (96, 64, 48, 32, 24)
 """Sizes of thumbnails that are tried, until the page is small enough."""
 
 Watch = Callable[[int, int], None]
+Pack = dict[str, Any]
 
 
 def served() -> tuple[str, str]:
@@ -57,12 +59,29 @@ def export(atlas: Atlas, path: str | os.PathLike[str], largest: float = LARGEST,
 
 
 def standalone(atlas: Atlas, largest: float = LARGEST, watch: Watch | None = None) -> str:
-    """Make the page that holds everything."""
+    """Make the page that holds everything, as richly as fits."""
     if not largest > 0:
         raise ValueError(f"the page may have {largest} MB; wanted more than 0; give for instance 25")
     room = int(largest * 1e6)
-    facts = chart(atlas)
-    pack: dict[str, Any] = {"chart": facts, "images": {}}
+    pack = _essentials(atlas)
+    text = _filled(atlas, pack)
+    left = room - len(text.encode())
+    if left < 0:
+        raise ValueError(
+            f"the page would have {len(text) / 1e6:.2f} MB without any text or thumbnail; wanted at most {largest:g}; "
+            "allow more, or take fewer items"
+        )
+    for richer in chain(_with_sheets(atlas, pack, left, watch), _with_texts(atlas, pack)):
+        fuller = _filled(atlas, richer)
+        if len(fuller.encode()) <= room:
+            return fuller
+    return text
+
+
+def _essentials(atlas: Atlas) -> Pack:
+    """Give what a page cannot do without."""
+    facts = chart(atlas) | {"sheets": None}
+    pack: Pack = {"chart": facts, "images": {}, "known": {}}
     if facts["picture"]:
         pack["images"]["picture.jpg"] = _base64(pictures.painted(atlas))
     if facts["patch"]:
@@ -70,21 +89,37 @@ def standalone(atlas: Atlas, largest: float = LARGEST, watch: Watch | None = Non
     if is_text(atlas):
         words, levels = lexicon(atlas)
         pack["lexicon"] = words | {"levels": _base64(levels)}
-    pack["known"] = _known(atlas)
-    left = room - len(_packed(pack)) - sum(map(len, pack["images"].values())) - len(_page("", ""))
-    if facts["sheets"] is not None:
-        facts["sheets"], sheets = _sheets(atlas, left, watch)
-        pack["images"] |= sheets
-    pack["known"] |= _texts(atlas, left)
-    text = _filled(atlas, pack)
-    if len(text) > room:
-        raise ValueError(
-            f"the page would have {len(text) / 1e6:.1f} MB; wanted at most {largest:g}; allow more, or take fewer items"
-        )
-    return text
+    items = atlas.collection.items
+    pack["known"] = {name: items[name].tolist() for name in ("link", "path") if name in items}
+    return pack
 
 
-def _filled(atlas: Atlas, pack: dict[str, Any]) -> str:
+def _with_sheets(atlas: Atlas, pack: Pack, room: int, watch: Watch | None) -> Iterator[Pack]:
+    """Add thumbnails, large ones first; the first sheet tells how much all will take."""
+    for side in SIDES if pictures.has_thumbnails(atlas) else ():
+        table = pictures.sheet_table(atlas, side)
+        assert table is not None
+        if len(pictures.sheet(atlas, 0, side)) * 4 / 3 * table["n"] * 0.8 > room:
+            continue
+        sheets = {}
+        for number in range(table["n"]):
+            sheets[f"sheet/{number}.jpg"] = _base64(pictures.sheet(atlas, number, side))
+            if watch is not None:
+                watch(number + 1, table["n"])
+        yield pack | {"chart": pack["chart"] | {"sheets": table}, "images": pack["images"] | sheets}
+
+
+def _with_texts(atlas: Atlas, pack: Pack) -> Iterator[Pack]:
+    """Add the texts, whole ones first, then cut to shorter and shorter lengths."""
+    texts = atlas.collection.items["text"].tolist() if "text" in atlas.collection.items else []
+    longest = max(map(len, texts), default=0)
+    while longest > 0:
+        cut = [text if len(text) <= longest else text[:longest] + " …" for text in texts]
+        yield pack | {"known": pack["known"] | {"text": cut}}
+        longest = longest * 2 // 3
+
+
+def _filled(atlas: Atlas, pack: Pack) -> str:
     """Put the data into the page; images are compressed already and stand beside what is packed."""
     images = json.dumps(pack["images"])
     data = f'<script type="text/plain" id="pack">{_packed(pack)}</script>\n'
@@ -94,46 +129,9 @@ def _filled(atlas: Atlas, pack: dict[str, Any]) -> str:
     return _page(atlas.title, data, head)
 
 
-def _packed(pack: dict[str, Any]) -> str:
+def _packed(pack: Pack) -> str:
     plain = json.dumps({name: value for name, value in pack.items() if name != "images"}, separators=(",", ":"))
     return _base64(gzip.compress(plain.encode(), mtime=0))
-
-
-def _known(atlas: Atlas) -> dict[str, list[Any]]:
-    """Give the columns that the page tells of an item beside those it draws by."""
-    items = atlas.collection.items
-    return {name: items[name].tolist() for name in ("link", "path") if name in items}
-
-
-def _texts(atlas: Atlas, room: int) -> dict[str, list[str]]:
-    """Give the texts, cut to one length for all if they would not fit."""
-    if "text" not in atlas.collection.items:
-        return {}
-    texts = atlas.collection.items["text"].tolist()
-    longest = max(map(len, texts), default=0)
-    while longest > 0:
-        cut = [text if len(text) <= longest else text[:longest] + " …" for text in texts]
-        if len(_packed({"text": cut})) <= room * 0.95:
-            return {"text": cut}
-        longest = longest * 2 // 3
-    return {}
-
-
-def _sheets(atlas: Atlas, room: int, watch: Watch | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """Make the thumbnails, in the largest size that fits; the first sheet tells how much that will be."""
-    for side in SIDES:
-        table = pictures.sheet_table(atlas, side)
-        assert table is not None
-        if len(_base64(pictures.sheet(atlas, 0, side))) * table["n"] * 1.1 > room and side != SIDES[-1]:
-            continue
-        sheets = {}
-        for number in range(table["n"]):
-            sheets[f"sheet/{number}.jpg"] = _base64(pictures.sheet(atlas, number, side))
-            if watch is not None:
-                watch(number + 1, table["n"])
-        if sum(map(len, sheets.values())) <= room or side == SIDES[-1]:
-            return table, sheets
-    raise AssertionError("the last size is always taken")
 
 
 class Page:

@@ -1,12 +1,14 @@
 // Puts the parts together; the view is in the address, so that it can be shared.
 
+const THEMES = ["light", "dark"];
+
 async function main() {
   const source = await openSource();
   const chart = await source.chart();
   document.title = plain(chart.title);
   document.getElementById("title").textContent = plain(chart.title);
   const act = {};
-  setTheme(new URLSearchParams(location.hash.slice(1)).get("theme"));
+  setTheme(null);
   const map = new MapView(document.getElementById("map"), chart, source);
   const panel = new Panel(document.getElementById("detail"), chart, source, map, act);
   const page = new Explorer(chart, source, map, panel, act);
@@ -43,7 +45,7 @@ class Explorer {
     click("zoom-in", () => this.map.zoomBy(Math.SQRT2));
     click("zoom-out", () => this.map.zoomBy(Math.SQRT1_2));
     click("zoom-whole", () => this.map.whole());
-    click("theme", () => this.changeTheme());
+    click("theme", () => this.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
     click("toggle-panel", () => this.togglePanel());
     document.getElementById("search").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -217,9 +219,9 @@ class Explorer {
     document.getElementById("toggle-panel").setAttribute("aria-expanded", String(!isClosed));
   }
 
-  changeTheme() {
-    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-    this.theme = document.documentElement.dataset.theme;
+  setTheme(name) {
+    this.theme = name;
+    setTheme(name);
     this.map.restyle();
     this.remember();
   }
@@ -242,7 +244,7 @@ class Explorer {
   address() {
     const { row, column, scale } = this.map.view;
     const { filters, player, opened } = this;
-    const told = new URLSearchParams({ row: row.toFixed(2), column: column.toFixed(2), scale: scale.toFixed(2) });
+    const told = new URLSearchParams({ row: row.toFixed(3), column: column.toFixed(3), scale: scale.toFixed(2) });
     if (opened?.item !== undefined) told.set("item", opened.item);
     if (opened?.cell) told.set("cell", opened.cell.join(","));
     if (opened?.query) told.set("q", opened.query);
@@ -262,6 +264,7 @@ class Explorer {
   recall() {
     if (location.hash === this.written && this.written) return;
     const told = new URLSearchParams(location.hash.slice(1));
+    if (THEMES.includes(told.get("theme"))) this.setTheme(told.get("theme"));
     const number = (name) => (told.has(name) && Number.isFinite(Number(told.get(name))) ? Number(told.get(name)) : undefined);
     this.isRecalling = true;
     const colour = told.get("colour");
@@ -289,7 +292,7 @@ class Explorer {
 
 function setTheme(name) {
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = ["light", "dark"].includes(name) ? name : isDark ? "dark" : "light";
+  document.documentElement.dataset.theme = THEMES.includes(name) ? name : isDark ? "dark" : "light";
 }
 
 main().catch((error) => {
