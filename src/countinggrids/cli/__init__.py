@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, models, uses
+from countinggrids.cli import bag, models, plots, uses
 
 app = typer.Typer(
     help="Counting grids: lay bags of features out on a torus, so that nearby windows explain similar bags.",
@@ -23,6 +23,7 @@ app.command()(uses.classify)
 app.command()(uses.search)
 app.command()(uses.track)
 app.command()(uses.cluster)
+app.command()(plots.plot)
 
 
 def _version(is_asked: bool) -> None:

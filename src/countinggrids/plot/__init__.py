@@ -1,5 +1,19 @@
 """Plots: a result in, matplotlib Axes out."""
 
+from countinggrids.plot.maps import grid, history, posterior, prior, usage, windows
 from countinggrids.plot.results import capacity, confusion, regions, ribbon
+from countinggrids.plot.wordmap import words
 
-__all__ = ["capacity", "confusion", "regions", "ribbon"]
+__all__ = [
+    "capacity",
+    "confusion",
+    "grid",
+    "history",
+    "posterior",
+    "prior",
+    "regions",
+    "ribbon",
+    "usage",
+    "windows",
+    "words",
+]
