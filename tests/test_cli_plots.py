@@ -121,3 +121,54 @@ def test_an_existing_picture_and_an_unknown_format_are_refused(files, tmp_path):
     assert old.read_bytes()[:4] == b"\x89PNG"
     told = run("plot", files / "words.model", "-o", tmp_path / "a.txt", code=2).stderr
     assert "wanted a name that ends in .png, .pdf or .svg" in told
+
+
+def test_a_film_of_a_collection(files, tmp_path):
+    film = tmp_path / "a.mp4"
+    options = ["--grid", "6x8", "--window", "2x4", "--every", 20, "--size", 80, "--seed", 3, "--json"]
+    told = json.loads(run("movie", files / "colours.cg", "-o", film, *options).stdout)
+    assert told["pictures"] == told["iterations"] // 20
+    assert told["bytes"] == film.stat().st_size
+    import av
+
+    with av.open(film) as container:
+        assert len(list(container.decode(video=0))) == told["pictures"] + 24
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
+
+
+def test_a_film_of_words(files, tmp_path):
+    film = tmp_path / "a.gif"
+    run("movie", files / "words.cg", "-o", film, "--grid", "6x8", "--window", "2x4", "--windows", 0, "--size", 80)
+    assert film.read_bytes()[:6] == b"GIF89a"
+
+
+def test_thumbnails_are_shown_where_the_files_are(tmp_path):
+    from PIL import Image
+
+    from countinggrids.cli.plots import _thumbnails
+
+    Image.new("RGB", (40, 20), (1, 2, 3)).save(tmp_path / "a.png")
+    colours = Vocabulary.of_colours(np.zeros((2, 3), np.uint8))
+    for name, is_there in (("a.png", True), ("b.png", False)):
+        collection = cg.Collection(np.eye(2), colours, Items({"path": [name, name]}, tmp_path), 1)
+        assert (_thumbnails(collection, [0, 1]) is not None) == is_there
+
+
+def test_films_are_checked_before_any_work(files, tmp_path):
+    told = run("movie", files / "words.cg", "-o", tmp_path / "a.avi", code=2).stderr
+    assert told.strip().endswith("wanted a name that ends in .gif, .mp4 or .webm")
+    told = run("movie", "--scene", "trees", "-o", tmp_path / "a.gif", "--data", tmp_path, code=2).stderr
+    assert "trees.npz does not exist; wanted the drawing of trees; give the folder of the data sets" in told
+    old = tmp_path / "old.gif"
+    old.write_bytes(b"old")
+    assert "exists; wanted a new file" in run("movie", "-o", old, code=2).stderr
+    assert old.read_bytes() == b"old"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["photo", "trees"])
+def test_scenes_assemble_themselves(data, tmp_path, scene):
+    film = tmp_path / "a.gif"
+    told = json.loads(run("movie", "--scene", scene, "--data", data, "-o", film, "--json").stdout)
+    assert told["pictures"] > 60
+    assert told["bytes"] < 5e6

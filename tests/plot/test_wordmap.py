@@ -25,7 +25,7 @@ def boxes_of(ax):
 
 
 def n_overlaps(boxes):
-    touching = wordmap._touches(boxes, boxes)
+    touching = wordmap.touches(boxes, boxes)
     return int(touching.sum() - len(boxes))
 
 

@@ -24,6 +24,7 @@ app.command()(uses.search)
 app.command()(uses.track)
 app.command()(uses.cluster)
 app.command()(plots.plot)
+app.command()(plots.movie)
 
 
 def _version(is_asked: bool) -> None:

@@ -1,10 +1,12 @@
 """Plots: a result in, matplotlib Axes out."""
 
+from countinggrids.plot.film import Film, watchable
 from countinggrids.plot.maps import grid, history, posterior, prior, usage, windows
 from countinggrids.plot.results import capacity, confusion, regions, ribbon
 from countinggrids.plot.wordmap import words
 
 __all__ = [
+    "Film",
     "capacity",
     "confusion",
     "grid",
@@ -14,6 +16,7 @@ __all__ = [
     "regions",
     "ribbon",
     "usage",
+    "watchable",
     "windows",
     "words",
 ]

@@ -69,7 +69,7 @@ def write(ax: Any, flat: Flat, chosen: list[painting.Word], names: Any) -> None:
     if not chosen:
         return
     ax.figure.draw_without_rendering()  # the layout must stand before anything can be measured
-    frame = ax.get_window_extent()
+    bounds = ax.get_window_extent().extents
     top = chosen[0].weight
     taken = np.empty((0, 4))
     for word in chosen:
@@ -80,38 +80,39 @@ def write(ax: Any, flat: Flat, chosen: list[painting.Word], names: Any) -> None:
         extent = text.get_window_extent()
         centres = ax.transData.transform([(column, row) for row, column in flat.copies(word.row, word.column)])
         width, height = extent.width + GAP, extent.height + GAP
-        found = _room(centres, width, height, taken, frame)
+        found = room(centres, width, height, taken, bounds)
         if found is None:
             text.remove()
             continue
-        taken = np.vstack([taken, _boxes(found, width, height)])
+        taken = np.vstack([taken, boxes_at(found, width, height)])
         for copy, place in enumerate(ax.transData.inverted().transform(found)):
             shown = text if copy == 0 else ax.text(0, 0, text.get_text(), clip_on=True, parse_math=False)
             shown.update_from(text)
             shown.set_position(place)
 
 
-def _room(centres: Any, width: float, height: float, taken: Any, frame: Any) -> Any:
+def room(centres: Any, width: float, height: float, taken: Any, bounds: Any) -> Any:
     """Give the nearest centres at which no copy touches another word or the border; None if there are none."""
-    boxes = _boxes(centres, width, height)
-    low, high = np.array([frame.x0, frame.y0]), np.array([frame.x1, frame.y1])
+    boxes = boxes_at(centres, width, height)
+    low, high = np.asarray(bounds[:2]), np.asarray(bounds[2:])
     into = (low - boxes[:, :2]).max(axis=0).clip(min=0) + (high - boxes[:, 2:]).min(axis=0).clip(max=0)
     for up, aside in STEPS:
         moved = centres + into + np.array([aside * width, up * height])
-        boxes = _boxes(moved, width, height)
+        boxes = boxes_at(moved, width, height)
         # Half of the gap, so that rounding does not push a word off the border it lies at.
         is_inside = (boxes[:, :2] > low - GAP / 2).all() and (boxes[:, 2:] < high + GAP / 2).all()
-        if is_inside and not _touches(boxes, taken).any():
+        if is_inside and not touches(boxes, taken).any():
             return moved
     return None
 
 
-def _boxes(centres: Any, width: float, height: float) -> Any:
+def boxes_at(centres: Any, width: float, height: float) -> Any:
+    """Give left, lower, right and upper ends of boxes of one size, (centres, 4)."""
     half = np.array([width, height]) / 2
     return np.hstack([centres - half, centres + half])
 
 
-def _touches(boxes: Any, taken: Any) -> Any:
+def touches(boxes: Any, taken: Any) -> Any:
     """Tell which boxes overlap which, (boxes, taken)."""
     return (
         (boxes[:, None, :2] < taken[None, :, 2:]).all(axis=2) & (boxes[:, None, 2:] > taken[None, :, :2]).all(axis=2)
