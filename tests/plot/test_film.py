@@ -85,6 +85,21 @@ def test_scouting_is_not_recorded_and_a_watchable_model_does_none(counts):
     assert stages == {"learning"}
 
 
+@pytest.mark.parametrize(
+    "model",
+    [cg.MixtureOfUnigrams(3), cg.SpatialBagOfWords(3, (2, 1)), cg.CountingGrid((6, 8), (3, 4), (1, 1), max_iter=40)],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_row_can_be_filmed_and_reaches_its_end(counts, model):
+    model = plot.watchable(model.set_params(random_state=0), counts)
+    names = Vocabulary("labels", tuple("abcd")[: counts.shape[1] // model._geometry().n_column_sections])
+    made = plot.Film(model, names, counts[:2], every=3)
+    model.fit(counts, callback=made)
+    assert made.frames[-1].beta == 1
+    assert made.pictures(64)[-1].shape[2] == 3
+
+
 def test_a_schedule_of_ones_own_stays(counts):
     model = cg.CountingGrid((6, 8), (3, 4), anneal=(0.1, 1.1, 1.0))
     assert plot.watchable(model, counts).anneal == (0.1, 1.1, 1.0)
@@ -232,6 +247,15 @@ MESSAGES = {
     "every": (
         lambda path: plot.Film(cg.CountingGrid(), COLOURS, every=0),
         "every is 0; wanted None or a number of iterations; give for instance every=5",
+    ),
+    "three axes": (
+        lambda path: plot.Film(cg.CountingGrid((4, 4, 4), 2), COLOURS),
+        "the grid (4, 4, 4) has 3 axes; wanted one or two to film; take fewer axes",
+    ),
+    "patches without pictures": (
+        lambda path: plot.Film(cg.CountingGrid(), Vocabulary.of_patches(None, 4)),
+        "the features are patches without colours; wanted colours, labels, or patches with their pictures; "
+        "bag again from images",
     ),
     "nothing recorded": (
         lambda path: plot.Film(cg.CountingGrid(), COLOURS).write(path / "a.gif"),

@@ -156,9 +156,11 @@ def _thumbnails(collection: "Collection", which: Any) -> Any:
 
 def _bags(path: Path, model: "GridModel") -> tuple[Any, Any]:
     """Read bags to look at with a model, and what their features are, if the file says so."""
-    X, _ = models.bags_of(path, model)
-    read = models.read(path)
-    return X, getattr(read, "vocabulary", None)
+    X = models.read(path)
+    if not isinstance(X, countinggrids.Collection):
+        return X, None
+    common.check_features(model, X, path)
+    return common.at_sections(X, model).counts, X.vocabulary
 
 
 def _check(what: What, X: Any, vocabulary: Any, bag: int, n_windows: int) -> None:

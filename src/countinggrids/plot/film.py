@@ -41,7 +41,8 @@ class Film:
     model : the model, fitted or not; its shapes are needed
     vocabulary : what the features are; a `Collection` will do
     bags : some bags, a handful, whose windows are outlined and seen moving to their places
-    every : record every so many iterations; None records all and lets the film linger where much happens
+    every : record every so many iterations; None records all and lets the film linger where much happens. Where that
+        comes to more than 400 frames or 128 MB, every second frame is dropped
 
     Examples
     --------
@@ -60,9 +61,14 @@ class Film:
     def __init__(self, model: Any, vocabulary: Any, bags: Any = None, *, every: int | None = None):
         if every is not None and (not isinstance(every, int | np.integer) or every < 1):
             raise ValueError(f"every is {every!r}; wanted None or a number of iterations; give for instance every=5")
-        self.model, self.bags, self.every = model, bags, every
-        self.vocabulary = getattr(vocabulary, "vocabulary", vocabulary)
-        self.painter = Writing(self.vocabulary) if self.vocabulary.kind == "words" else Pictures(self.vocabulary)
+        grid, known = model._geometry().grid, getattr(vocabulary, "vocabulary", vocabulary)
+        if len(grid) > 2:
+            raise ValueError(f"the grid {grid} has {len(grid)} axes; wanted one or two to film; take fewer axes")
+        self.bags, self.every = bags, every
+        self.model = clone(model).set_params(
+            init="uniform"
+        )  # Frames are made from copies; a large init is no use there.
+        self.painter = Writing(known) if known.kind == "words" else Pictures(known)
         self.frames: list[Frame] = []
         self.n_seen, self.stride = 0, every or 1
 
@@ -157,7 +163,8 @@ def watchable(model: Any, X: Any) -> Any:
     counts = checks.check_counts(clone(model), X, is_fitting=True)
     n_features = checks.n_features_of(counts, geometry)
     cooling = model._recipe(counts, np.ones(counts.shape[0], counts.dtype), n_features).cooling
-    return clone(model).set_params(anneal=(cooling.start, RATE, cooling.end), n_init=1)
+    rate = max(RATE, (cooling.end / cooling.start) ** (1 / max(1, model.max_iter // 2)))
+    return clone(model).set_params(anneal=(cooling.start, rate, cooling.end), n_init=1)
 
 
 def drifts(maps: list[NDArray[Any]]) -> NDArray[np.int64]:
@@ -199,7 +206,7 @@ def _wave(planes: NDArray[Any]) -> NDArray[Any]:
 
 def _snapshot(model: Any, now: Iteration, bags: Any) -> Any:
     """Make a fitted model of an iteration, as warm as that was."""
-    copy = clone(model).set_params(init="uniform", anneal=(now.beta, 2.0, now.beta))
+    copy = clone(model).set_params(anneal=(now.beta, 2.0, now.beta))
     copy._keep(Grid(np.moveaxis(now.pi, -1, 0), now.log_prior), copy._geometry())
     if bags is not None:
         copy.n_features_in_ = bags.shape[1]

@@ -100,6 +100,7 @@ class Pictures:
     """Paints grids of colours, patches or labels for a film."""
 
     def __init__(self, vocabulary: Vocabulary):
+        painting.colours_of(vocabulary)  # raises, before any work, if there is nothing to paint with
         self.vocabulary = vocabulary
 
     def record(self, pi: NDArray[Any]) -> Picture:
