@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.cluster import KMeans
 
 import countinggrids as cg
 from common import table
+from countinggrids import demo
 from countinggrids.alignment import align
 
-GRID, WINDOW, SHAPE, N_COLOURS = (40, 48), 16, (33, 40), 64
+GRID, WINDOW, N_COLOURS = demo.TREES_GRID, 16, demo.N_COLOURS
 ONE_BAG = {"location_prior": "uniform", "eta": 0.01, "anneal": (0.01, 1.03, 1.0), "max_iter": 1000}
 MODELS = {
     "2x2": (2, lambda seed: cg.CountingGrid(GRID, WINDOW, 2, random_state=seed)),
@@ -37,17 +37,6 @@ MODELS = {
 }
 
 
-def drawing(folder):
-    """Give the drawing as labels, (33, 40), and its 64 colours."""
-    data = np.load(folder / "trees" / "trees.npz")
-    rows, columns = (
-        np.linspace(0, n - 1, small).round().astype(int) for n, small in zip(data["X"].shape, SHAPE, strict=True)
-    )
-    pixels = data["map"][data["X"][np.ix_(rows, columns)]]
-    colours = KMeans(N_COLOURS, n_init=1, random_state=0).fit(pixels.reshape(-1, 3))
-    return colours.labels_.reshape(SHAPE), colours.cluster_centers_
-
-
 def windows(labels, seed):
     """Cut fifty windows at random; give their corners and themselves."""
     rng = np.random.default_rng(seed)
@@ -61,7 +50,8 @@ def main():
     parser.add_argument("--output", type=Path, default=Path("results/scene"))
     parser.add_argument("--only", choices=list(MODELS), action="append")
     arguments = parser.parse_args()
-    labels, palette = drawing(Path(os.environ["COUNTINGGRIDS_DATA"]))
+    scene = demo.tree_scene(Path(os.environ["COUNTINGGRIDS_DATA"]))
+    labels, palette = scene.labels, scene.palette
     arguments.output.mkdir(parents=True, exist_ok=True)
     rows = []
     for name in arguments.only or MODELS:

@@ -144,7 +144,14 @@ def test_coverage_spreads_the_posterior_over_the_windows(rng):
     q = model.transform(X).sum(axis=0).reshape(5, 6) / 6
     expected = sum(np.roll(q, (a, b), (0, 1)) for a in range(2) for b in range(3))
     np.testing.assert_allclose(painting.coverage(model, X), expected, rtol=1e-5)
-    assert painting.coverage(model).sum() == pytest.approx(6)
+
+
+def test_without_bags_the_prior_tells_the_coverage(rng):
+    X = rng.integers(0, 9, (6, 5))
+    for prior in ("exact", "smoothed"):
+        model = cg.CountingGrid((5, 6), (2, 3), location_prior=prior, random_state=0).fit(X)
+        np.testing.assert_allclose(painting.coverage(model), painting.coverage(model, X), atol=0.02)
+        assert painting.coverage(model).sum() == pytest.approx(6)
 
 
 def test_telling_features_are_frequent_here_and_rare_elsewhere():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import countinggrids
-from countinggrids import features
+from countinggrids import features, plot
 
 SOURCE = Path(countinggrids.__file__).parent
 ORDER = [
@@ -137,3 +137,10 @@ def test_every_option_of_every_estimator_is_documented(cls):
     documented = re.findall(r"^([\w, ]+) : ", inspect.getdoc(cls), re.MULTILINE)
     names = {name for line in documented for name in line.split(", ")}
     assert set(cls().get_params(deep=False)) <= names
+
+
+@pytest.mark.parametrize("name", plot.__all__)
+def test_every_option_of_every_plot_is_documented(name):
+    documented = re.findall(r"^([\w, ]+) : ", inspect.getdoc(getattr(plot, name)), re.MULTILINE)
+    names = {name for line in documented for name in line.split(", ")}
+    assert set(inspect.signature(getattr(plot, name)).parameters) <= names

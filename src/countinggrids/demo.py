@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 
 from countinggrids.alignment import Alignment, align
 from countinggrids.bags import bag
-from countinggrids.learn import Callback
+from countinggrids.features.vocabulary import Vocabulary
+from countinggrids.learn import Callback, Iteration
 from countinggrids.rows import CountingGrid
 
 SCENE, WINDOW, N_WINDOWS, N_COLOURS = (30, 45), (16, 16), 50, 64
-GRID = (38, 53)
+GRID, SECTIONS = (38, 53), (2, 2)
+TREES, TREES_GRID = (33, 40), (40, 48)
+SHARP = 0.001
+"""Pseudocounts once the layout stands."""
+N_SHOWN = 6
+"""Windows that a film outlines."""
 
 
 class Scene(NamedTuple):
@@ -27,11 +33,13 @@ class Scene(NamedTuple):
     photo : (height, width, 3) in 0 to 1
     labels : (rows, columns) which colour
     palette : (colours, 3) in 0 to 1
+    grid : rows and columns of a torus that holds it, with some room to spare
     """
 
     photo: NDArray[np.float64]
     labels: NDArray[np.int64]
     palette: NDArray[np.float64]
+    grid: tuple[int, int]
 
 
 def photo_scene(random_state: int = 0) -> Scene:
@@ -44,7 +52,73 @@ def photo_scene(random_state: int = 0) -> Scene:
     sums = np.add.reduceat(np.add.reduceat(photo, rows[:-1], axis=0), columns[:-1], axis=1)
     small = sums / np.multiply.outer(np.diff(rows), np.diff(columns))[:, :, None]
     colours = KMeans(N_COLOURS, n_init=1, random_state=random_state).fit(small.reshape(-1, 3))
-    return Scene(photo, colours.labels_.reshape(SCENE).astype(np.int64), colours.cluster_centers_)
+    return Scene(photo, colours.labels_.reshape(SCENE).astype(np.int64), colours.cluster_centers_, GRID)
+
+
+def tree_scene(folder: Path) -> Scene:
+    """Reduce the paper's drawing of trees, trees/trees.npz in the folder of the data sets, to a scene."""
+    from sklearn.cluster import KMeans
+
+    file = folder / "trees" / "trees.npz"
+    if not file.is_file():
+        raise ValueError(f"{file} does not exist; wanted the drawing of trees; give the folder of the data sets")
+    data = np.load(file, allow_pickle=False)
+    rows, columns = (
+        np.linspace(0, n - 1, small).round().astype(int) for n, small in zip(data["X"].shape, TREES, strict=True)
+    )
+    pixels = data["map"][data["X"][np.ix_(rows, columns)]]
+    colours = KMeans(N_COLOURS, n_init=1, random_state=0).fit(pixels.reshape(-1, 3))
+    return Scene(data["map"][data["X"]], colours.labels_.reshape(TREES), colours.cluster_centers_, TREES_GRID)
+
+
+def cut(scene: Scene, seed: int) -> tuple[NDArray[np.int64], Any]:
+    """Cut windows out of a scene at random; give their corners and their bags."""
+    rng = np.random.default_rng(seed)
+    sizes = zip(scene.labels.shape, WINDOW, strict=True)
+    corners = np.stack([rng.integers(0, n - w + 1, N_WINDOWS) for n, w in sizes], axis=1)
+    maps = [scene.labels[r : r + WINDOW[0], c : c + WINDOW[1]] for r, c in corners]
+    return corners, bag(maps, SECTIONS, N_COLOURS)
+
+
+def film(scene: Scene, seed: int = 0, every: int | None = None, callback: Callback | None = None) -> tuple[Any, Any]:
+    """Let a grid put the windows of a scene back, and record it.
+
+    Returns
+    -------
+    film : the `plot.Film`
+    beside : (height, width, 3) the scene with some of its windows, to be shown beside the film
+    """
+    from countinggrids.plot import Film, watchable
+
+    corners, X = cut(scene, seed)
+    layout = watchable(CountingGrid(scene.grid, WINDOW, SECTIONS, random_state=seed), X)
+    colours = Vocabulary.of_colours((255 * scene.palette).clip(0, 255).round().astype(np.uint8))
+    recorded = Film(layout, colours, X[:N_SHOWN], every=every)
+
+    def watch(now: Iteration) -> Any:
+        recorded(now)
+        return None if callback is None else callback(now)
+
+    layout.fit(X, callback=watch)
+    CountingGrid(scene.grid, WINDOW, SECTIONS, eta=SHARP, anneal=None, init=layout.pi_).fit(X, callback=watch)
+    return recorded, _with_windows(scene, corners[:N_SHOWN])
+
+
+def _with_windows(scene: Scene, corners: NDArray[np.int64], pitch: int = 12) -> NDArray[np.uint8]:
+    """Draw a scene with windows, as large as it is on its grid."""
+    from PIL import Image, ImageDraw
+
+    from countinggrids.plot.stage import COLOURS, PAPER
+
+    (rows, columns), room = scene.labels.shape, (scene.grid[0] - scene.labels.shape[0]) // 2
+    photo = Image.fromarray((255 * scene.photo).clip(0, 255).round().astype(np.uint8))
+    whole = Image.new("RGB", (columns * pitch, scene.grid[0] * pitch), PAPER)
+    whole.paste(photo.resize((columns * pitch, rows * pitch)), (0, room * pitch))
+    pen = ImageDraw.Draw(whole)
+    for (row, column), colour in zip(corners.tolist(), COLOURS, strict=True):
+        left, top = column * pitch, (row + room) * pitch
+        pen.rectangle((left, top, left + WINDOW[1] * pitch - 1, top + WINDOW[0] * pitch - 1), outline=colour, width=3)
+    return np.asarray(whole)
 
 
 def run(folder: Path, seed: int = 0, callback: Callback | None = None) -> dict[str, Any]:
@@ -52,13 +126,10 @@ def run(folder: Path, seed: int = 0, callback: Callback | None = None) -> dict[s
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     scene = photo_scene()
-    rng = np.random.default_rng(seed)
-    corners = np.stack([rng.integers(0, n - w + 1, N_WINDOWS) for n, w in zip(SCENE, WINDOW, strict=True)], axis=1)
-    maps = [scene.labels[r : r + WINDOW[0], c : c + WINDOW[1]] for r, c in corners]
-    X = bag(maps, (2, 2), N_COLOURS)
-    layout = CountingGrid(GRID, WINDOW, (2, 2), random_state=seed).fit(X, callback=callback)
+    corners, X = cut(scene, seed)
+    layout = CountingGrid(GRID, WINDOW, SECTIONS, random_state=seed).fit(X, callback=callback)
     # The layout stands; with hardly any pseudocounts the colours come out sharper.
-    model = CountingGrid(GRID, WINDOW, (2, 2), eta=0.001, anneal=None, init=layout.pi_).fit(X, callback=callback)
+    model = CountingGrid(GRID, WINDOW, SECTIONS, eta=SHARP, anneal=None, init=layout.pi_).fit(X, callback=callback)
     alignment = align(model.locate(X), corners, GRID)
     picture, file = folder / "demo.png", folder / "demo.safetensors"
     model.save(file)

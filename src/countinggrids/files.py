@@ -29,15 +29,16 @@ def write(path: str | os.PathLike[str], facts: dict[str, Any], arrays: Arrays) -
     """
     text = json.dumps(facts, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
     contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
-    _write_whole(Path(path), lambda name: save_file(contiguous, name, {PACKAGE: text}))
+    write_whole(Path(path), lambda name: save_file(contiguous, name, {PACKAGE: text}))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text, whole or not at all."""
-    _write_whole(Path(path), lambda name: Path(name).write_text(text, encoding="utf-8", errors="backslashreplace"))
+    write_whole(Path(path), lambda name: Path(name).write_text(text, encoding="utf-8", errors="backslashreplace"))
 
 
-def _write_whole(path: Path, fill: Callable[[str], object]) -> None:
+def write_whole(path: Path, fill: Callable[[str], object]) -> None:
+    """Let `fill` write a hidden file beside the target, given its name, then rename it: whole or not at all."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent} is no folder; wanted one to write {path.name} into; make it first")
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

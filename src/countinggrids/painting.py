@@ -22,6 +22,8 @@ SHARPNESS = 3.0
 """Power of pi under which patches are averaged: a mean over all features would be grey fog."""
 CANDIDATES = 12
 """Words of a place that are looked at for each that is wanted, as neighbours may have taken the first."""
+HOME = 3
+"""Power under which a word's place is averaged: near its most likely cell, rather than in the middle of everything."""
 FLOOR = 1e-12
 """Added to probabilities before their logarithm."""
 GREY = (200, 200, 200)
@@ -46,12 +48,15 @@ def coverage(model: Any, X: Any = None) -> Array:
     X : the bags; None takes the prior's word for it
     """
     geometry = model._geometry()
+    shape = plane(model).shape[:2]
     if X is None:
         usage = np.exp(model.log_prior_.astype(np.float64))
     else:
         usage = np.sum([np.asarray(q.sum(axis=0), np.float64).ravel() for q, _ in model._posteriors(X)], axis=0)
-    usage = torus.covering_sum((usage / usage.sum()).reshape(geometry.grid), geometry.window)
-    return usage.reshape(plane(model).shape[:2])
+    usage = (usage / usage.sum()).reshape(geometry.grid)
+    if X is None and model.location_prior == "smoothed":
+        return (usage * np.prod(geometry.window)).reshape(shape)  # Eq. pl2 has spread it over the windows already.
+    return torus.covering_sum(usage, geometry.window).reshape(shape)
 
 
 def picture(pi: ArrayLike, vocabulary: Vocabulary, pitch: int = 8, sharpness: float | None = None) -> NDArray[np.uint8]:
@@ -76,11 +81,7 @@ def picture(pi: ArrayLike, vocabulary: Vocabulary, pitch: int = 8, sharpness: fl
     [[255, 0, 0], [128, 0, 128]]
     """
     weights = _as_plane(pi)
-    if weights.shape[2] != len(vocabulary):
-        raise ValueError(
-            f"pi has {weights.shape[2]} features and the vocabulary {len(vocabulary)}; wanted the same; "
-            "give the vocabulary of the collection that the model was learnt from"
-        )
+    check_vocabulary(weights, vocabulary)
     if not isinstance(pitch, int | np.integer) or pitch < 1:
         raise ValueError(f"pitch is {pitch!r}; wanted pixels along a side of a cell; give for instance pitch=8")
     if vocabulary.patches is not None:
@@ -91,6 +92,15 @@ def picture(pi: ArrayLike, vocabulary: Vocabulary, pitch: int = 8, sharpness: fl
     else:
         cells = (_powered(weights, sharpness or 1.0) @ colours).round().astype(np.uint8)
     return cells.repeat(pitch, axis=0).repeat(pitch, axis=1)
+
+
+def check_vocabulary(pi: Array, vocabulary: Vocabulary) -> None:
+    """Raise unless pi has as many features as the vocabulary."""
+    if pi.shape[-1] != len(vocabulary):
+        raise ValueError(
+            f"pi has {pi.shape[-1]} features and the vocabulary {len(vocabulary)}; wanted the same; "
+            "give the vocabulary of the collection that the model was learnt from"
+        )
 
 
 def colours_of(vocabulary: Vocabulary) -> NDArray[np.uint8]:
@@ -300,6 +310,7 @@ def _placed(
     i, j = divmod(place, shape[1])
     (top, bottom), (left, right) = cuts[0][i : i + 2], cuts[1][j : j + 2]
     here = planes[top:bottom, left:right, word] * weights[top:bottom, left:right]
+    here = (here / here.max()) ** HOME
     here = here / here.sum()
     row, column = here.sum(axis=1) @ np.arange(top, bottom), here.sum(axis=0) @ np.arange(left, right)
     return Word(word, float(row), float(column), score)

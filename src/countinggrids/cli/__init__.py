@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, explore, models, uses
+from countinggrids.cli import bag, explore, models, plots, uses
 
 app = typer.Typer(
     help="Counting grids: lay bags of features out on a torus, so that nearby windows explain similar bags.",
@@ -23,6 +23,8 @@ app.command()(uses.classify)
 app.command()(uses.search)
 app.command()(uses.track)
 app.command()(uses.cluster)
+app.command()(plots.plot)
+app.command()(plots.movie)
 app.command()(explore.browse)
 app.command()(explore.export)
 

@@ -40,6 +40,20 @@ def check_output(output: Path, force: bool) -> None:
         raise ValueError(f"{output.parent} cannot be written into; wanted a folder that can; give another --output")
 
 
+def check_picture(picture: Path, name: str, force: bool) -> None:
+    """Raise, before any work, about a picture that cannot be drawn."""
+    check_output(picture, force)
+    if picture.suffix not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"--{name} is {picture}; wanted a name that ends in .png, .pdf or .svg")
+
+
+def save_picture(path: Path, ax: Any) -> None:
+    """Write the figure of some Axes, whole or not at all."""
+    from countinggrids import files
+
+    files.write_whole(path, lambda name: ax.figure.savefig(name, format=path.suffix[1:]))
+
+
 def shape(text: str, name: str) -> tuple[int, ...]:
     """Read a shape such as 8x8."""
     try:

@@ -68,9 +68,9 @@ def fit(
         common.check_output(output, force)
         texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
         shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
-        X = _read(bags)
+        X = read(bags)
         fingerprint = getattr(X, "fingerprint", None)
-        X, shapes = _bags_for(X, shapes)
+        X, shapes = bags_for(X, shapes)
         model = countinggrids.CountingGrid(
             **shapes,  # type: ignore[arg-type]
             max_iter=max_iter,
@@ -103,7 +103,7 @@ def locate(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) 
     """Print the most likely cell of every bag: one line of coordinates a bag, then the item's name if it has one."""
     with common.errors():
         model = countinggrids.load(model_file)
-        X, names = _bags_of(bags, model)
+        X, names = bags_of(bags, model)
         places = model.locate(X).tolist()
     _print_each([" ".join(map(str, place)) for place in places], places, "place", names, as_json)
 
@@ -112,12 +112,12 @@ def score(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -
     """Print log p of every bag, one a line, then the item's name if it has one."""
     with common.errors():
         model = countinggrids.load(model_file)
-        X, names = _bags_of(bags, model)
+        X, names = bags_of(bags, model)
         values = model.score_samples(X).tolist()
     _print_each([f"{value:.6f}" for value in values], values, "score", names, as_json)
 
 
-def _bags_for(X: Any, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str, tuple[int, ...]]]:
+def bags_for(X: Any, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str, tuple[int, ...]]]:
     """Give counts to learn from, at the finest sections asked for, and choose what was not said."""
     from countinggrids.geometry import suggest
 
@@ -139,9 +139,9 @@ def _bags_for(X: Any, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str
     return X, shapes
 
 
-def _bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
+def bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
     """Read counts to look at with a model, at the model's sections, and the names of the items."""
-    X = _read(path)
+    X = read(path)
     if not isinstance(X, countinggrids.Collection):
         return X, None
     collection = X.for_model(model)
@@ -163,7 +163,8 @@ def _names(collection: "Collection") -> list[str] | None:
     return None if column is None else collection.items[column].tolist()
 
 
-def _read(path: Path) -> Any:
+def read(path: Path) -> Any:
+    """Read a collection, or plain counts."""
     import numpy as np
     import scipy.sparse as sp
 

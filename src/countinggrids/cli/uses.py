@@ -298,9 +298,7 @@ def _check_outputs(table: Path, plot: Path | None, force: bool) -> None:
         raise ValueError(f"--output is {table}; wanted a name that ends in .csv or .json")
     common.check_output(table, force)
     if plot is not None:
-        common.check_output(plot, force)
-        if plot.suffix not in (".png", ".pdf", ".svg"):
-            raise ValueError(f"--plot is {plot}; wanted a name that ends in .png, .pdf or .svg")
+        common.check_picture(plot, "plot", force)
 
 
 def _write_table(path: Path, columns: dict[str, Any]) -> None:
@@ -322,4 +320,4 @@ def _write_table(path: Path, columns: dict[str, Any]) -> None:
 
 def _draw(path: Path | None, make: Any) -> None:
     if path is not None:
-        make().figure.savefig(path)
+        common.save_picture(path, make())

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from countinggrids.plot.canvas import axes
+
 MOST_NAMES = 40  # labels that still can be read along an axis
 
 
@@ -19,7 +21,7 @@ def capacity(results: Mapping[str, Sequence[Any]], ax: Any = None) -> Any:
     results : the columns `capacity`, `mean`, `std`, `folds`, `sections` and `grid`, as in `CapacitySearch.results_`
     ax : where to draw; None makes a figure
     """
-    ax = _axes(ax, (6.4, 4))
+    ax = axes(ax, (6.4, 4))
     tessellations = sorted(set(map(tuple, results["sections"])))
     cells = np.array([np.prod(grid) for grid in results["grid"]], dtype=float)
     lightness = 0.75 * (cells - cells.min()) / max(float(np.ptp(cells)), 1)
@@ -58,7 +60,7 @@ def confusion(truth: ArrayLike, predicted: ArrayLike, ax: Any = None) -> Any:
     np.add.at(counts, ([place[name] for name in truth], [place[name] for name in predicted]), 1)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     side = min(12.0, 3 + 0.32 * len(names))
-    ax = _axes(ax, (side, side))
+    ax = axes(ax, (side, side))
     ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if len(names) <= MOST_NAMES:
         ax.set_xticks(range(len(names)), names, rotation=90)
@@ -87,7 +89,7 @@ def ribbon(posterior: ArrayLike, classes: Any, truth: ArrayLike | None = None, a
     seen = set() if truth is None else {str(name) for name in np.asarray(truth, dtype=object)}
     # Places that never matter would only make the rest too small to see.
     rows = [i for i, name in enumerate(names) if name in seen or shares[:, i].max() > 0.2]
-    ax = _axes(ax, (10, min(14.0, 1.2 + 0.22 * len(rows))))
+    ax = axes(ax, (10, min(14.0, 1.2 + 0.22 * len(rows))))
     ax.imshow(shares[:, rows].T, aspect="auto", cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
     if truth is not None:
         place = {names[row]: i for i, row in enumerate(rows)}
@@ -115,7 +117,7 @@ def regions(usage: ArrayLike, labels: ArrayLike, names: Sequence[str] = (), ax: 
     heights, which = np.asarray(usage, dtype=float), np.asarray(labels)
     if which.ndim != 2:
         raise ValueError(f"labels have {which.ndim} axes; wanted a grid with two to draw")
-    ax = _axes(ax, (7, 7 * which.shape[0] / which.shape[1] + 0.3))
+    ax = axes(ax, (7, 7 * which.shape[0] / which.shape[1] + 0.3))
     ax.imshow(heights, cmap="YlGnBu")
     for axis in (0, 1):
         is_border = which != np.roll(which, -1, axis)
@@ -128,17 +130,6 @@ def regions(usage: ArrayLike, labels: ArrayLike, names: Sequence[str] = (), ax: 
         ax.text(top[1], top[0], name, ha="center", va="center", fontsize=7, bbox=box)
     ax.set(xticks=[], yticks=[], xlim=(-0.5, which.shape[1] - 0.5), ylim=(which.shape[0] - 0.5, -0.5))
     return ax
-
-
-def _axes(ax: Any, size: tuple[float, float]) -> Any:
-    if ax is not None:
-        return ax
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    return figure.add_subplot()
 
 
 def _rgb(colour: str) -> Any:
