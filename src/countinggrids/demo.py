@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from countinggrids.alignment import Alignment, align
 from countinggrids.bags import bag
+from countinggrids.collection import Collection
+from countinggrids.explore import Atlas, export
+from countinggrids.explore.pictures import encoded
 from countinggrids.features.vocabulary import Vocabulary
+from countinggrids.items import Items
 from countinggrids.learn import Callback, Iteration
 from countinggrids.rows import CountingGrid
 
@@ -40,6 +44,11 @@ class Scene(NamedTuple):
     labels: NDArray[np.int64]
     palette: NDArray[np.float64]
     grid: tuple[int, int]
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The colours as features."""
+        return Vocabulary.of_colours((255 * self.palette).clip(0, 255).round().astype(np.uint8))
 
 
 def photo_scene(random_state: int = 0) -> Scene:
@@ -92,8 +101,7 @@ def film(scene: Scene, seed: int = 0, every: int | None = None, callback: Callba
 
     corners, X = cut(scene, seed)
     layout = watchable(CountingGrid(scene.grid, WINDOW, SECTIONS, random_state=seed), X)
-    colours = Vocabulary.of_colours((255 * scene.palette).clip(0, 255).round().astype(np.uint8))
-    recorded = Film(layout, colours, X[:N_SHOWN], every=every)
+    recorded = Film(layout, scene.vocabulary, X[:N_SHOWN], every=every)
 
     def watch(now: Iteration) -> Any:
         recorded(now)
@@ -122,7 +130,7 @@ def _with_windows(scene: Scene, corners: NDArray[np.int64], pitch: int = 12) -> 
 
 
 def run(folder: Path, seed: int = 0, callback: Callback | None = None) -> dict[str, Any]:
-    """Make the demonstration; write picture and model into a folder, and tell how it went."""
+    """Make the demonstration; write picture, model, collection and map into a folder, and tell how it went."""
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     scene = photo_scene()
@@ -134,6 +142,10 @@ def run(folder: Path, seed: int = 0, callback: Callback | None = None) -> dict[s
     picture, file = folder / "demo.png", folder / "demo.safetensors"
     model.save(file)
     draw(picture, scene, corners, model, alignment)
+    collection = as_collection(folder, scene, corners, X, alignment)
+    collection.save(folder / "demo.cg")
+    page = folder / "map.html"
+    export(Atlas(model, collection, f"{N_WINDOWS} windows of a photo"), page)
     return {
         "windows": N_WINDOWS,
         "put_back": int(alignment.is_right.sum()),
@@ -141,7 +153,26 @@ def run(folder: Path, seed: int = 0, callback: Callback | None = None) -> dict[s
         "seconds": round(time.perf_counter() - began, 1),
         "picture": str(picture),
         "model": str(file),
+        "collection": str(folder / "demo.cg"),
+        "page": str(page),
     }
+
+
+def as_collection(folder: Path, scene: Scene, corners: Any, X: Any, alignment: Alignment) -> Collection:
+    """Save what each window shows as a picture of its own, and list them; labels say which are back in place."""
+    (folder / "windows").mkdir(exist_ok=True)
+    scale = np.array(scene.photo.shape[:2]) / SCENE
+    names = []
+    for number, corner in enumerate(corners):
+        (top, left), (bottom, right) = ((place * scale).astype(int) for place in (corner, corner + WINDOW))
+        names.append(f"windows/{number:02}.jpg")
+        crop = (scene.photo[top:bottom, left:right] * 255).round().astype(np.uint8)
+        (folder / names[-1]).write_bytes(encoded(crop, 85))
+    labels = ["back in place" if is_right else "astray" for is_right in alignment.is_right]
+    sizes = {"height": [float(crop.shape[0])] * len(names), "width": [float(crop.shape[1])] * len(names)}
+    titles = [f"window {number}" for number in range(len(names))]
+    items = Items({"path": names, "title": titles, "label": labels, **sizes}, folder.absolute())
+    return Collection(X, scene.vocabulary, items, SECTIONS)
 
 
 def draw(path: Path, scene: Scene, corners: NDArray[np.int64], model: CountingGrid, alignment: Alignment) -> None:

@@ -27,9 +27,9 @@ BagsFile = Annotated[
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the model.")] = Path(
-        "demo"
-    ),
+    folder: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the picture, the model and the map.")
+    ] = Path("demo"),
     seed: common.Seed = 0,
     as_json: common.Json = False,
 ) -> None:
@@ -44,6 +44,7 @@ def demo(
     print(f"{report['put_back']} of {report['windows']} windows are back in place, after {report['seconds']} s")
     print(f"picture: {report['picture']}")
     print(f"model:   {report['model']}")
+    print(f"map:     {report['page']}  (open it in a browser)")
 
 
 def fit(

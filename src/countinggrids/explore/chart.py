@@ -33,6 +33,7 @@ def chart(atlas: Atlas) -> dict[str, Any]:
         "kind": vocabulary.kind,
         "grid": list(atlas.grid),
         "window": list(atlas.window),
+        "start": _start(atlas),
         "names": [vocabulary.names[i] for i in shown.tolist()],
         "feature": shown.tolist(),
         "everywhere": _rounded(found.everywhere[shown]),
@@ -46,6 +47,12 @@ def chart(atlas: Atlas) -> dict[str, Any]:
         "colours": _colours(vocabulary, shown),
         "sheets": pictures.sheet_table(atlas),
     }
+
+
+def _start(atlas: Atlas) -> list[float]:
+    """Give the place to look at first: the one that has the least used lines of cells farthest from it."""
+    shift = painting.seam(torus.covering_sum(atlas.usage, atlas.window))
+    return [(n / 2 - by) % n for n, by in zip(atlas.grid, shift, strict=True)]
 
 
 def _words(atlas: Atlas) -> list[list[Any]]:

@@ -11,7 +11,7 @@ class MapView {
     Object.assign(this, spread(chart.items, chart.grid, this.middle, Boolean(chart.sheets)));
     this.isShown = new Uint8Array(chart.items.n).fill(1);
     this.colourOf = null; // (item) => colour
-    this.view = { row: chart.grid[0] / 2, column: chart.grid[1] / 2, scale: 1 };
+    this.view = { row: chart.start[0], column: chart.start[1], scale: 1 };
     this.lit = null; // a posterior, drawn as heat
     this.outline = null; // the first cell of a window
     this.marked = null; // an item
@@ -34,7 +34,8 @@ class MapView {
   whole() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const scale = Math.max(Math.min(width / this.grid[1], height / this.grid[0]), this.limits[0]);
-    this.moveTo({ row: this.grid[0] / 2, column: this.grid[1] / 2, scale });
+    const [row, column] = this.chart.start;
+    this.moveTo({ row, column, scale });
   }
 
   moveTo({ row = this.view.row, column = this.view.column, scale = this.view.scale }) {
