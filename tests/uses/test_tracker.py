@@ -96,6 +96,29 @@ def test_what_seemed_impossible_can_come_back():
     assert np.exp(chains.forward(stay, scores)[0][1]).tolist() == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("forbidden", [0.0, 0.4])
+@pytest.mark.parametrize("spread", [1.0, 3000.0])
+def test_products_lose_nothing_against_sums_in_logs(forbidden, spread):
+    rng = np.random.default_rng(3)
+    move = np.where(rng.random((4, 4)) < forbidden, 0, rng.dirichlet(np.ones(4), 4)) + 0.3 * np.eye(4)
+    with np.errstate(divide="ignore"):
+        chain = chains.Chain(np.log(np.full(4, 0.25)), np.log(move / move.sum(axis=1, keepdims=True)))
+    scores = rng.normal(size=(40, 4)) * spread
+    filtered, evidence = chains.forward(chain, scores)
+    before, after = chain.log_start, np.zeros(4)
+    for t in range(40):
+        expected = before if t == 0 else logsumexp(before[:, None] + chain.log_move, axis=0)
+        np.testing.assert_allclose(evidence[t], logsumexp(expected + scores[t]), rtol=1e-10, atol=1e-10)
+        before = expected + scores[t] - evidence[t]
+        np.testing.assert_allclose(filtered[t], before, rtol=1e-10, atol=1e-10)
+    moves = np.zeros((4, 4))
+    for t in range(38, -1, -1):
+        joint = filtered[t][:, None] + chain.log_move + scores[t + 1] + after
+        moves += np.exp(joint - logsumexp(joint))
+        after = logsumexp(chain.log_move + scores[t + 1] + after, axis=1)
+    np.testing.assert_allclose(chains.expected_moves(chain, scores)[1], moves, atol=1e-8)
+
+
 @pytest.fixture(scope="module")
 def walk():
     """Six walks through three places, ten frames in each, over eight features."""
