@@ -9,12 +9,24 @@ from hmmlearn import hmm
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import countinggrids as cg
 from countinggrids.uses import chain as chains
 from countinggrids.uses.tracker import UNKNOWN
 
 GRID = cg.CountingGrid((4, 4), (2, 2), anneal=None, max_iter=200, random_state=0)
+
+
+@parametrize_with_checks(
+    [cg.PlaceTracker(GRID, gamma=0.5)],
+    expected_failed_checks=lambda _: {
+        "check_methods_sample_order_invariance": "where a frame was taken depends on the frames before it",
+        "check_methods_subset_invariance": "where a frame was taken depends on the frames before it",
+    },
+)
+def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
+    check(estimator)
 
 
 def random_chain(rng, n):
