@@ -2,7 +2,7 @@
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,25 @@ def read(source: Any, is_colour: bool = False, max_side: int | None = None) -> N
         return _finished(_pillow().fromarray(_eight_bits(source)), is_colour, max_side)
     with _named(source):
         return _finished(_decoded(source), is_colour, max_side)
+
+
+def mirrored(images: Iterable[Any], is_colour: bool = False) -> Iterator[NDArray[np.uint8]]:
+    """Give images left for right, one at a time: more to learn from, where a scene may be either way round.
+
+    Parameters
+    ----------
+    images : paths or arrays
+    is_colour : whether to give RGB; otherwise grey
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countinggrids.features import mirrored
+    >>> [image.tolist() for image in mirrored([np.uint8([[1, 2]])])]
+    [[[2, 1]]]
+    """
+    for image in images:
+        yield np.ascontiguousarray(read(image, is_colour)[:, ::-1])
 
 
 def read_raw(path: str | os.PathLike[str]) -> NDArray[Any]:
