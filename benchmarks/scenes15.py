@@ -78,11 +78,11 @@ def by_search(split, model, sections, options):
     return split.right(best.predict(split.X[split.test])), list(search.best_params_.values())
 
 
-def chosen_grid(split, sections, grids, windows, powers):
-    """Choose grid, window and power by cross-validation; give what won."""
+def chosen_grid(split, sections, grids, windows, powers, highest=10):
+    """Choose grid, window and power by cross-validation, up to the highest capacity; give what won."""
     search = cg.CapacitySearch(
         cg.CountingGrid(anneal=ANNEAL), grids=grids, windows=windows, sections=(sections,), tokens=(100,),
-        powers=powers, capacities=(1, 50), x_sections=4, cv=split.folds, random_state=0, refit=False,
+        powers=powers, capacities=(1, highest), x_sections=4, cv=split.folds, random_state=0, refit=False,
     )  # fmt: skip
     return search.fit(split.X[split.both], split.y[split.both]).best_candidate_
 
@@ -104,10 +104,8 @@ def first_of(classifier):
 
 def pyramid(X):
     """Stack the weighted histograms of three levels."""
-    levels = [
-        cg.BagCoarsener(n, FINEST).fit_transform(X).toarray() * weight for n, weight in ((4, 0.5), (2, 0.25), (1, 0.25))
-    ]
-    return (np.hstack(levels) / np.asarray(X.sum(axis=1)).reshape(-1, 1)).astype(np.float32)
+    levels = [cg.BagCoarsener(n, FINEST).fit_transform(X) * weight for n, weight in ((4, 0.5), (2, 0.25), (1, 0.25))]
+    return (np.hstack(levels) / X.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 @numba.njit(fastmath=True)
@@ -134,11 +132,10 @@ def kernels(split, classifiers):
     histograms = pyramid(split.X[rows])
     found = {"spatial pyramid kernel": intersections(histograms[:n], histograms)}
     for sections, classifier in classifiers.items():
-        vectors = (
-            cg.ScoreSpace(first_of(classifier), sum_over="nothing", center=False).fit(split.X).transform(split.X[rows])
-        )
+        space = cg.ScoreSpace(first_of(classifier), sum_over="nothing", center=False).fit(split.X)
+        vectors = space.transform(split.X[rows])
         found[f"score space {sections}x{sections}"] = vectors[:n] @ vectors.T
-    found["score space 1x1, 2x2 and 4x4"] = sum(found[f"score space {n}x{n}"] for n in classifiers)
+    found["score space 1x1, 2x2 and 4x4"] = sum(found[f"score space {sections}x{sections}"] for sections in classifiers)
     return found
 
 
@@ -151,12 +148,12 @@ def one_split(split):
 
     mixture, spatial = cg.MixtureOfUnigrams(anneal=None), cg.SpatialBagOfWords(sections=FINEST, anneal=None)
     note("mixture", *by_search(split, mixture, 1, {"n_components": [2, 5, 10], "power": POWERS}))
-    note("LDA", *by_search(split, LDA(), 1, {"n_components": [5, 10], "power": POWERS}))
-    note("spatial bag of words 4x4", *by_search(split, spatial, 4, {"n_components": [1, 2, 5], "power": POWERS}))
+    note("LDA", *by_search(split, LDA(), 1, {"n_components": [2, 5, 10], "power": POWERS}))
+    note("spatial bag of words 4x4", *by_search(split, spatial, 4, {"n_components": [1, 2], "power": POWERS}))
     best = chosen_grid(split, 1, (6, 8, 12), (4,), POWERS)
     chosen[1] = best
     chosen[2] = chosen_grid(split, 2, (6, 8, 12), (4,), (best.power,))
-    chosen[4] = chosen_grid(split, 4, (8, 12), (4, 8), (best.power,))
+    chosen[4] = chosen_grid(split, 4, (8, 12), (4, 8), (best.power,), 5)
     models, energies = {}, {}
     for n, candidate in chosen.items():
         models[n] = averaged(split, candidate, split.both)

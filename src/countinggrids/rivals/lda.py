@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 Array = NDArray[np.float64]
+STILL = 1e-4  # change of a bag's shares, per token, below which its q(theta) is found
 SMALLEST = 1e-100  # of what a bag expects of a feature, where that divides or is taken the logarithm of
 
 
@@ -43,7 +44,7 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     eta : pseudocounts of each feature in a topic; "auto" takes them along the mean histogram, in total a fifth of the
         tokens that a topic receives
     max_iter : iterations at the most
-    tol : change of the objective per token below which learning ends; also of the bags' shares in the E step
+    tol : change of the objective per token below which learning ends
     random_state : seed of the topics to start from
 
     Attributes
@@ -69,7 +70,7 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         alpha: float | None = None,
         eta: float | str = "auto",
         max_iter: int = 200,
-        tol: float = 1e-4,
+        tol: float = 1e-5,
         random_state: Any = None,
     ):
         self.n_components = n_components
@@ -89,13 +90,13 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         is_automatic = isinstance(self.eta, str)
         eta = 0.2 * totals / self.n_components if is_automatic else np.full(X.shape[1], float(self.eta))
         rng = check_random_state(self.random_state)
-        topics = rng.gamma(100, 0.01, (self.n_components, X.shape[1])) * (totals + eta + SMALLEST)
+        topics = rng.gamma(1.0, size=(self.n_components, X.shape[1])) * (totals + eta + SMALLEST)
         self.topics_ = topics / topics.sum(axis=1, keepdims=True)
         self.history_: list[float] = []
         gamma, last = None, -np.inf
         for number in range(1, self.max_iter + 1):
             self.n_iter_ = number
-            gamma, bound, seen = self._e_step(X, gamma, weights)
+            gamma, bound, seen = self._e_step(X, gamma, weights, max_iter=10)  # it goes on where it was
             objective = float(bound @ weights + (np.log(np.maximum(self.topics_, SMALLEST)) @ eta).sum())
             self.history_.append(objective / max(totals.sum(), 1.0))
             if self.history_[-1] - last < self.tol:
@@ -127,9 +128,9 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _posterior(self, X: Any) -> Posterior:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True, reset=False)
-        return self._e_step(X, None, np.ones(X.shape[0]))
+        return self._e_step(X, None, np.ones(X.shape[0]), max_iter=200)
 
-    def _e_step(self, X: Any, gamma: Array | None, weights: Array, max_iter: int = 100) -> Posterior:
+    def _e_step(self, X: Any, gamma: Array | None, weights: Array, max_iter: int) -> Posterior:
         """Improve q(theta) of every bag, from a given one or an even one, until it stands still."""
         tokens = np.asarray(X.sum(axis=1)).reshape(-1, 1)
         if gamma is None:
@@ -140,7 +141,7 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             better = self.alpha_ + theta * (_over(X, theta, self.topics_) @ self.topics_.T)
             change = np.abs(better - gamma).sum(axis=1) / (tokens.ravel() + 1)
             gamma = better
-            if change.max() < self.tol:
+            if change.max() < STILL:
                 break
         logs = _expected_logs(gamma)
         theta = np.exp(logs)
