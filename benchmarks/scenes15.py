@@ -2,26 +2,30 @@
 
 COUNTINGGRIDS_DATA=... python benchmarks/scenes15.py --splits 5
 
-100 images a class train, the rest test; the codebook is learnt from the training images too.
+100 images a class train, the rest test; the codebook is learnt from the training images too. Training images are also
+shown left for right, to all models alike; a fold that tries on an image has seen neither it nor its mirror image.
 """
 
+import copy
 import time
 import warnings
 
+import numba
 import numpy as np
-from scipy.special import gammaln, psi
-from sklearn.base import clone
-from sklearn.decomposition import LatentDirichletAllocation
+import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 import countinggrids as cg
 from common import n_splits, table, unpacked
 from countinggrids import datasets
-from countinggrids.features import Codebook, DenseSIFT
+from countinggrids.features import Codebook, DenseSIFT, mirrored
+from countinggrids.rivals import LDA
 
 ANNEAL = (0.1, 1.05, 1.0)
+FINEST = (4, 4)
+POWERS = (0.5, 0.75, 1.0)
 PAPER = {
     "mixture": 59.9,
     "LDA": 65.1,
@@ -32,95 +36,141 @@ PAPER = {
 }
 
 
-class Lda(LatentDirichletAllocation):
-    """Latent Dirichlet allocation with a bound for each document, the topics taken as learnt."""
+class Split:
+    """The bags of one split: all images, then the training images left for right.
 
-    def score_samples(self, X):
-        gamma, _ = self._e_step(X, cal_sstats=False, random_init=False)
-        log_theta = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
-        log_beta = np.log(self.components_ / self.components_.sum(axis=1, keepdims=True))
-        words = np.log(np.exp(log_theta) @ np.exp(log_beta))
-        alpha = self.doc_topic_prior_
-        prior = gammaln(alpha * gamma.shape[1]) - gamma.shape[1] * gammaln(alpha) + (alpha - 1) * log_theta.sum(axis=1)
-        entropy = gammaln(gamma).sum(axis=1) - gammaln(gamma.sum(axis=1)) - ((gamma - 1) * log_theta).sum(axis=1)
-        return np.asarray(X.multiply(words).sum(axis=1)).ravel() + prior + entropy
+    Attributes
+    ----------
+    X, y : the bags by 4x4 sections, and their labels
+    train, both, test : rows of the training images, of these and their mirror images, and of the test images
+    folds : of the rows of `both`, with mirror images to learn from only
+    """
 
+    def __init__(self, items, paths, labels, seed):
+        rng = np.random.default_rng(seed)
+        names = sorted(set(labels))
+        self.train = np.concatenate([rng.permutation(np.flatnonzero(labels == name))[:100] for name in names])
+        self.test = np.setdiff1d(np.arange(len(labels)), self.train)
+        self.both = np.r_[self.train, len(labels) + np.arange(len(self.train))]
+        self.y = np.r_[labels, labels[self.train]]
+        sift, book = DenseSIFT(), Codebook(200, random_state=seed)
+        chosen = [paths[i] for i in self.train]
+        book.fit(sift.transform(chosen))
+        whole = cg.Collection.from_images(items, [sift, book], FINEST, paths).counts
+        turned = cg.Collection.from_images(items.take(self.train), [sift, book], FINEST, mirrored(chosen)).counts
+        self.X = sp.vstack([whole, turned]).toarray()
+        folds = StratifiedKFold(3, shuffle=True, random_state=0).split(self.train, self.y[self.train])
+        self.folds = [(np.r_[a, a + len(self.train)], b) for a, b in folds]
 
-def bags_of(items, paths, train, seed):
-    """Count words by 4x4 sections; the words come from the training images."""
-    sift, book = DenseSIFT(), Codebook(200, random_state=seed)
-    book.fit(sift.transform([paths[i] for i in train]))
-    return cg.Collection.from_images(items, [sift, book], (4, 4), paths)
-
-
-def searched(X, scaled, y, train, test, sections, grids, windows):
-    """Choose grid and window by cross-validation; give the accuracy of one model and of three averaged."""
-    grid = cg.CountingGrid(anneal=ANNEAL)
-    options = {"grids": grids, "windows": windows, "sections": (sections,), "tokens": (100,)}
-    search = cg.CapacitySearch(grid, **options, x_sections=4, random_state=0).fit(X[4][train], y[train])
-    one = search.best_estimator_[-1]
-    three = clone(one).set_params(n_init=3).fit(scaled[sections][train], y[train])
-    shares = [model.score(scaled[sections][test], y[test]) for model in (one, three)]
-    return *shares, search.best_candidate_, one
+    def right(self, predicted):
+        return np.mean(predicted == self.y[self.test])
 
 
-def by_search(model, name, values, X, y, train, test):
-    """Choose one setting of a model a class by cross-validation."""
-    pipe = make_pipeline(cg.BagScaler(100), cg.GridClassifier(model, random_state=0))
-    folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    found = GridSearchCV(pipe, {f"gridclassifier__estimator__{name}": values}, cv=folds).fit(X[train], y[train])
-    return found.score(X[test], y[test]), found.best_params_
+def by_search(split, model, sections, options):
+    """Choose settings of a rival by cross-validation; give the accuracy of three averaged restarts."""
+    steps = cg.BagCoarsener(sections, FINEST), cg.BagScaler(), cg.GridClassifier(model, random_state=0)
+    names = {"power": "bagscaler__power"}
+    wanted = {names.get(name, f"gridclassifier__estimator__{name}"): values for name, values in options.items()}
+    search = GridSearchCV(make_pipeline(*steps), wanted, cv=split.folds, refit=False)
+    search.fit(split.X[split.both], split.y[split.both])
+    best = make_pipeline(*steps).set_params(**search.best_params_, gridclassifier__n_init=3)
+    best.fit(split.X[split.both], split.y[split.both])
+    return split.right(best.predict(split.X[split.test])), list(search.best_params_.values())
 
 
-def pyramid(collection):
+def chosen_grid(split, sections, grids, windows, powers, highest=10):
+    """Choose grid, window and power by cross-validation, up to the highest capacity; give what won."""
+    search = cg.CapacitySearch(
+        cg.CountingGrid(anneal=ANNEAL), grids=grids, windows=windows, sections=(sections,), tokens=(100,),
+        powers=powers, capacities=(1, highest), x_sections=4, cv=split.folds, random_state=0, refit=False,
+    )  # fmt: skip
+    return search.fit(split.X[split.both], split.y[split.both]).best_candidate_
+
+
+def averaged(split, best, rows):
+    """Learn three restarts a class, to be averaged."""
+    sections = None if best.sections == (1, 1) else best.sections
+    grid = cg.CountingGrid(best.grid, best.window, sections, anneal=ANNEAL)
+    pipe = make_pipeline(cg.BagCoarsener(best.sections, FINEST), cg.BagScaler(best.tokens, best.power), grid)
+    return cg.GridClassifier(pipe, n_init=3, random_state=0).fit(split.X[rows], split.y[rows])
+
+
+def first_of(classifier):
+    """Keep only the first restart of each class."""
+    one = copy.copy(classifier)
+    one.models_ = [models[:1] for models in classifier.models_]
+    return one
+
+
+def pyramid(X):
     """Stack the weighted histograms of three levels."""
-    levels = [collection.coarsen((n, n)).counts.toarray() * weight for n, weight in ((4, 0.5), (2, 0.25), (1, 0.25))]
-    return np.hstack(levels) / collection.counts.sum(axis=1)[:, None]
+    levels = [cg.BagCoarsener(n, FINEST).fit_transform(X) * weight for n, weight in ((4, 0.5), (2, 0.25), (1, 0.25))]
+    return (np.hstack(levels) / X.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-def kernel_accuracy(P, y, train, test):
-    def intersections(A, B):
-        return np.stack([np.minimum(row, B).sum(axis=1) for row in A])
-
-    svm = SVC(C=10, kernel="precomputed").fit(intersections(P[train], P[train]), y[train])
-    return np.mean(svm.predict(intersections(P[test], P[train])) == y[test])
-
-
-def score_accuracy(parts, y, train, test, c=1.0):
-    """Classify concatenated score vectors of several classifiers by a linear SVM."""
-    spaces = [(cg.ScoreSpace(model, sum_over="nothing", center=False).fit(X), X) for model, X in parts]
-
-    def vectors(rows):
-        return np.hstack([space.transform(X[rows]) for space, X in spaces])
-
-    svm = LinearSVC(C=c).fit(vectors(train), y[train])
-    blocks = np.array_split(test, 1 + len(test) // 300)
-    return np.mean(np.concatenate([svm.predict(vectors(rows)) for rows in blocks]) == y[test])
+@numba.njit(fastmath=True)
+def intersections(A, B):
+    K = np.zeros((len(A), len(B)), np.float32)
+    for i in range(len(A)):
+        for j in range(len(B)):
+            total = np.float32(0)
+            for d in range(A.shape[1]):
+                total += min(A[i, d], B[j, d])
+            K[i, j] = total
+    return K
 
 
-def one_split(items, paths, y, train, test, seed):
-    collection = bags_of(items, paths, train, seed)
-    X = {n: collection.coarsen((n, n)).counts for n in (1, 2, 4)}
+def svm_accuracy(split, K, rows):
+    """Train an SVM on rows of `both`; K holds them against `both` and the test images."""
+    svm = SVC(C=10, kernel="precomputed").fit(K[np.ix_(rows, rows)], split.y[split.both[rows]])
+    return split.right(svm.predict(K[rows, len(split.both) :].T))
+
+
+def kernels(split, classifiers):
+    """Give the kernels of the pyramid and of the score spaces, `both` against `both` and the test images."""
+    rows, n = np.r_[split.both, split.test], len(split.both)
+    histograms = pyramid(split.X[rows])
+    found = {"spatial pyramid kernel": intersections(histograms[:n], histograms)}
+    for sections, classifier in classifiers.items():
+        space = cg.ScoreSpace(first_of(classifier), sum_over="nothing", center=False).fit(split.X)
+        vectors = space.transform(split.X[rows])
+        found[f"score space {sections}x{sections}"] = vectors[:n] @ vectors.T
+    found["score space 1x1, 2x2 and 4x4"] = sum(found[f"score space {sections}x{sections}"] for sections in classifiers)
+    return found
+
+
+def one_split(split):
     right, chosen = {}, {}
-    right["mixture"], chosen["mixture"] = by_search(
-        cg.MixtureOfUnigrams(anneal=None), "n_components", [2, 5, 10, 20], X[1], y, train, test
-    )
-    right["LDA"], chosen["LDA"] = by_search(Lda(max_iter=20), "n_components", [5, 10, 20], X[1], y, train, test)
-    right["spatial bag of words 4x4"], chosen["spatial bag of words 4x4"] = by_search(
-        cg.SpatialBagOfWords(sections=(4, 4), anneal=None), "n_components", [1, 2, 5], X[4], y, train, test
-    )
-    scaled = {n: cg.BagScaler(100).fit_transform(X[n]) for n in X}
-    parts = []
-    for n, grids, windows in ((1, (6, 8, 10, 12, 16), (4,)), (2, (6, 8, 12), (4,)), (4, (6, 8, 12, 16), (4, 8))):
+
+    def note(name, share, settings=""):
+        right[name] = share
+        print(f"  {name}: {100 * share:.1f}%  {settings}", flush=True)
+
+    mixture, spatial = cg.MixtureOfUnigrams(anneal=None), cg.SpatialBagOfWords(sections=FINEST, anneal=None)
+    note("mixture", *by_search(split, mixture, 1, {"n_components": [2, 5, 10], "power": POWERS}))
+    note("LDA", *by_search(split, LDA(), 1, {"n_components": [2, 5, 10], "power": POWERS}))
+    note("spatial bag of words 4x4", *by_search(split, spatial, 4, {"n_components": [1, 2], "power": POWERS}))
+    best = chosen_grid(split, 1, (6, 8, 12), (4,), POWERS)
+    chosen[1] = best
+    chosen[2] = chosen_grid(split, 2, (6, 8, 12), (4,), (best.power,))
+    chosen[4] = chosen_grid(split, 4, (8, 12), (4, 8), (best.power,), 5)
+    models, energies = {}, {}
+    for n, candidate in chosen.items():
+        models[n] = averaged(split, candidate, split.both)
+        energies[n] = models[n].log_likelihoods(split.X[split.test])
         name = f"counting grid {n}x{n}"
-        right[name], right[f"{name}, three averaged"], chosen[name], one = searched(
-            X, scaled, y, train, test, n, grids, windows
-        )
-        parts.append((one, scaled[n]))
-    right["score space 4x4"] = score_accuracy(parts[2:], y, train, test)
-    right["score space 1x1, 2x2 and 4x4"] = score_accuracy(parts, y, train, test)
-    right["spatial pyramid kernel"] = kernel_accuracy(pyramid(collection), y, train, test)
-    return right, chosen
+        note(name, split.right(first_of(models[n]).predict(split.X[split.test])), candidate)
+        note(f"{name}, three averaged", split.right(models[n].predict(split.X[split.test])))
+    unmirrored = averaged(split, best, split.train)
+    note("counting grid 1x1, three averaged, nothing mirrored", split.right(unmirrored.predict(split.X[split.test])))
+    # What a committee of the three does is no more than this mean.
+    together = np.mean(list(energies.values()), axis=0)
+    note("committee of 1x1, 2x2 and 4x4", split.right(models[1].classes_[together.argmax(axis=1)]))
+    for name, K in kernels(split, models).items():
+        note(name, svm_accuracy(split, K, np.arange(len(split.both))))
+        if "pyramid" in name or "and" in name:
+            note(f"{name}, nothing mirrored", svm_accuracy(split, K, np.arange(len(split.train))))
+    return right
 
 
 def main():
@@ -132,17 +182,12 @@ def main():
             return
         items = datasets.scenes15(folder / "15scenes")
         paths = [items.path(i) for i in range(len(items))]
-        y = items["label"].astype(str)
+        labels = items["label"].astype(str)
         for seed in range(splits):
-            rng = np.random.default_rng(seed)
-            train = np.concatenate([rng.permutation(np.flatnonzero(y == name))[:100] for name in sorted(set(y))])
-            test = np.setdiff1d(np.arange(len(y)), train)
             began = time.perf_counter()
-            right, chosen = one_split(items, paths, y, train, test, seed)
-            results.append(right)
-            print(f"split {seed}, {time.perf_counter() - began:.0f} s", flush=True)
-            for name, share in right.items():
-                print(f"  {name}: {100 * share:.1f}%  {chosen.get(name, '')}", flush=True)
+            print(f"split {seed}", flush=True)
+            results.append(one_split(Split(items, paths, labels, seed)))
+            print(f"  {time.perf_counter() - began:.0f} s", flush=True)
     rows = []
     for name in results[0]:
         shares = 100 * np.array([right[name] for right in results])

@@ -2,8 +2,8 @@
 
 COUNTINGGRIDS_DATA=... python benchmarks/walk.py --splits 5
 
-A contiguous run of every clip is held out, at a random place in it. The codebook, the grid and gamma are chosen on
-the other frames.
+A contiguous run of every clip is held out, at a random place in it. The codebooks, the grid and gamma are
+chosen on the other frames.
 """
 
 import os
@@ -17,47 +17,76 @@ from sklearn.pipeline import make_pipeline
 import countinggrids as cg
 from common import n_splits, table, unpacked
 from countinggrids import datasets
-from countinggrids.features import Codebook, DenseSIFT
+from countinggrids.features import Codebook, Colours, DenseSIFT
 
 ANNEAL = (0.2, 1.15, 1.0)  # a hundred places and as many small grids: a quick schedule
+CASES = [("words", 1), ("words", 2), ("words", 4), ("words and colours", 1)]
+HOW = ("alone", "filtered", "smoothed")
+
+
+def bags_of(items, seed):
+    """Give the frames as bags of words, and of words and colours, (frames, sections, features), by 4x4 sections."""
+    paths = [items.path(i) for i in range(len(items))]
+    training = [path for path, split in zip(paths, items["split"], strict=True) if split == "train"]
+    sift, book = DenseSIFT(), Codebook(200, random_state=seed)
+    book.fit(sift.transform(training))
+    colours = Colours(64, step=8, random_state=seed).fit(training)
+    words, tints = (
+        cg.Collection.from_images(items, steps, (4, 4), paths).counts.toarray().reshape(len(items), 16, -1)
+        for steps in ([sift, book], [colours])
+    )
+    tints *= words.sum(axis=(1, 2), keepdims=True) / tints.sum(axis=(1, 2), keepdims=True)  # as many of either
+    return {"words": words, "words and colours": np.concatenate([words, tints], axis=2)}
+
+
+def halves(labels):
+    """Cut the frames of each place into an earlier and a later half; each is tried on by what the other taught."""
+    order = np.argsort(labels, kind="stable")
+    _, where, times = np.unique(labels[order], return_index=True, return_counts=True)
+    later = np.zeros(len(labels), bool)
+    few = np.zeros(len(labels), bool)
+    for start, n in zip(where, times, strict=True):
+        later[order[start + n // 2 : start + n]] = True
+        few[order[start : start + n]] = n < 4  # nothing can be learnt from one frame
+    return [(np.flatnonzero(few | (later != side)), np.flatnonzero(~few & (later == side))) for side in (True, False)]
+
+
+def shares_right(bags, n, y, is_train, items):
+    """Choose grid and gamma on the training frames; give the shares of test frames that are right."""
+    X = cg.BagCoarsener(n, (4, 4)).fit_transform(bags.reshape(len(bags), -1))
+    train, test = items.take(is_train), items.take(~is_train)
+    quick = cg.CountingGrid(anneal=ANNEAL, max_iter=50)
+    best = cg.CapacitySearch(
+        quick, grids=(6, 10), windows=(4,), sections=(n,), tokens=(100,), capacities=(2, 10),
+        cv=halves(y[is_train]), random_state=0, refit=False,
+    ).fit(X[is_train], y[is_train]).best_candidate_  # fmt: skip
+    grid = quick.set_params(grid=best.grid, window=best.window, sections=None if n == 1 else best.sections)
+    model = make_pipeline(cg.BagScaler(best.tokens), cg.GridClassifier(grid, random_state=0))
+    tracker = cg.PlaceTracker(model).fit(X[is_train], y[is_train], train.run_lengths())
+    lengths = test.run_lengths()
+    found = (
+        tracker.filter(X[~is_train], [1] * len(test)),
+        tracker.filter(X[~is_train], lengths),
+        tracker.smooth(X[~is_train], lengths),
+    )
+    print(f"    grid {best.grid}, gamma {tracker.gamma_}", flush=True)
+    return [np.mean(tracker.classes_[shares.argmax(axis=1)] == y[~is_train]) for shares in found]
 
 
 def one_split(root, csv, seed):
-    """Give the shares of frames that are right, by sections and by how frames are put together."""
+    """Give the shares of frames that are right, by features, sections and how frames are put together."""
     items = datasets.ietower(root, csv, random_state=seed)
-    paths = [items.path(i) for i in range(len(items))]
-    is_train = items["split"] == "train"
-    sift, book = DenseSIFT(), Codebook(200, random_state=seed)
-    book.fit(sift.transform([path for path, is_in in zip(paths, is_train, strict=True) if is_in]))
-    collection = cg.Collection.from_images(items, [sift, book], (4, 4), paths)
+    bags, labels, is_train = bags_of(items, seed), items["label"].astype(str), items["split"] == "train"
     # Places with a single frame cannot be learnt; they have no test frames either.
-    labels = collection.items["label"].astype(str)
     names, times = np.unique(labels[is_train], return_counts=True)
     is_kept = np.isin(labels, names[times > 1])
-    train, test = collection.take(is_train & is_kept), collection.take(~is_train & is_kept)
-    y, truth = (part.items["label"].astype(str) for part in (train, test))
     right = {}
-    for n in (1, 2, 4):
-        grids = cg.CapacitySearch(
-            cg.CountingGrid(anneal=ANNEAL), grids=(6, 10), windows=(4,), sections=(n,), tokens=(100,),
-            capacities=(2, 10), x_sections=4, random_state=0, refit=False,
-        ).fit(train.counts, y)  # fmt: skip
-        best = grids.best_candidate_
-        grid = cg.CountingGrid(best.grid, best.window, None if n == 1 else best.sections, anneal=ANNEAL)
-        model = make_pipeline(cg.BagScaler(100), cg.GridClassifier(grid, random_state=0))
-        tracker = cg.PlaceTracker(model).fit(train.coarsen((n, n)).counts, y, train.items.run_lengths())
-        X, lengths = test.coarsen((n, n)).counts, test.items.run_lengths()
-        for name, shares in (
-            ("alone", tracker.filter(X, [1] * len(test))),
-            ("filtered", tracker.filter(X, lengths)),
-            ("smoothed", tracker.smooth(X, lengths)),
-        ):
-            right[f"{n}x{n}", name] = np.mean(tracker.classes_[shares.argmax(axis=1)] == truth)
-        print(
-            f"  {n}x{n}: grid {best.grid}, gamma {tracker.gamma_}",
-            {k: round(v, 3) for k, v in right.items()},
-            flush=True,
-        )
+    for features, n in CASES:
+        began = time.perf_counter()
+        shares = shares_right(bags[features][is_kept], n, labels[is_kept], is_train[is_kept], items.take(is_kept))
+        right |= {(features, n, how): share for how, share in zip(HOW, shares, strict=True)}
+        told = ", ".join(f"{how} {100 * share:.1f}%" for how, share in zip(HOW, shares, strict=True))
+        print(f"  {features} {n}x{n}: {told} ({time.perf_counter() - began:.0f} s)", flush=True)
     return right
 
 
@@ -69,19 +98,14 @@ def main():
         if folder is None:
             return
         for seed in range(splits):
-            began = time.perf_counter()
+            print(f"split {seed}", flush=True)
             results.append(one_split(folder, Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv", seed))
-            print(f"split {seed}, {time.perf_counter() - began:.0f} s", flush=True)
-    shares = {key: 100 * np.array([right[key] for right in results]) for key in results[0]}
-    rows = [
-        [f"{n}x{n}"]
-        + [
-            f"{shares[f'{n}x{n}', how].mean():.1f} +- {shares[f'{n}x{n}', how].std():.1f}"
-            for how in ("alone", "filtered", "smoothed")
-        ]
-        for n in (1, 2, 4)
-    ]
-    table(f"Places right, %, {len(results)} splits", ["sections", "each frame alone", "filtered", "smoothed"], rows)
+    rows = []
+    for features, n in CASES:
+        shares = [100 * np.array([right[features, n, how] for right in results]) for how in HOW]
+        rows.append([features, f"{n}x{n}", *(f"{each.mean():.1f} +- {each.std():.1f}" for each in shares)])
+    header = ["features", "sections", "each frame alone", "filtered", "smoothed"]
+    table(f"Places right, %, {len(results)} splits", header, rows)
 
 
 if __name__ == "__main__":

@@ -92,6 +92,37 @@ def test_track(walks, tmp_path):
     assert plot.exists()
 
 
+def test_search_within_limits(walks, tmp_path):
+    arguments = [
+        "--grids",
+        "3,4,6",
+        "--windows",
+        "2",
+        "--capacities",
+        "2,5",
+        "--max-iters",
+        "5,none",
+        "--powers",
+        "1,0.5",
+    ]
+    run("search", walks, *arguments, "-o", tmp_path / "a.json")
+    rows = json.loads((tmp_path / "a.json").read_text())
+    assert {(row["grid"], row["max_iter"], row["power"]) for row in rows} == {
+        (grid, n, power) for grid in ("3x3", "4x4") for n in (5, None) for power in (1.0, 0.5)
+    }
+
+
+def test_track_with_other_chains(walks, tmp_path):
+    arguments = ["track", walks, *SMALL, "--gamma", 0.5, "--json", "--force", "-o", tmp_path / "a.csv"]
+    counted = json.loads(run(*arguments, "--start", "labels", "--power", 0.8).stdout)
+    learnt = json.loads(run(*arguments, "--transitions", "em").stdout)
+    assert min(counted["right_filtered"], learnt["right_filtered"]) > 0.9
+    np.savetxt(tmp_path / "stay.csv", np.full((3, 3), 0.05) + 0.85 * np.eye(3), delimiter=",")
+    given = json.loads(run(*arguments, "--transitions", tmp_path / "stay.csv").stdout)
+    assert given["right_filtered"] > 0.9
+    assert json.loads(run(*arguments, "--unknown", 0.5).stdout)["places"] == 4
+
+
 def test_cluster(walks, tmp_path):
     table, plot, model = tmp_path / "a.csv", tmp_path / "a.png", tmp_path / "m.cg"
     run("fit", walks, "--grid", "8x8", "--window", "2x2", "-o", model)
@@ -118,6 +149,13 @@ def test_cluster(walks, tmp_path):
         ({}, ["search", "-o", "a.csv", "--grids", "big"], "--grids is 'big'"),
         ({}, ["search", "-o", "a.csv", "--tokens", "many"], "--tokens is 'many'; wanted numbers or none"),
         ({"label": ["", "b", "c"] * 60}, ["classify", "-o", "a.csv"], "40 of 120 items have no label"),
+        ({}, ["search", "-o", "a.csv", "--capacities", "2"], "--capacities is '2'; wanted the lowest and the highest"),
+        ({}, ["track", "-o", "a.csv", "--transitions", "none.csv"], "wanted labels, em or a .csv file"),
+        (
+            {},
+            ["track", "-o", "a.csv", "--gamma", "1", "--start", "here"],
+            "start is 'here'; wanted 'uniform', 'labels'",
+        ),
         ({}, ["track", "-o", "a.csv", "--gamma", "-1"], "gamma is -1.0; wanted"),
         (
             {},

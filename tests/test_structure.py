@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import countinggrids
-from countinggrids import features, plot
+from countinggrids import features, plot, rivals
 
 SOURCE = Path(countinggrids.__file__).parent
 ORDER = [
@@ -35,6 +35,7 @@ ORDER = [
     "plot",
     "uses",
     "explore",
+    "rivals",
     "demo",
     "cli",
 ]
@@ -126,7 +127,7 @@ def test_public_names_are_all_there():
 
 def public_classes():
     """List what users construct, with the options of each."""
-    for room in (countinggrids, features):
+    for room in (countinggrids, features, rivals):
         for name in room.__all__:
             if hasattr(getattr(room, name), "get_params"):
                 yield getattr(room, name)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from countinggrids.rows import CountingGrid, DiscreteEpitome, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
     from countinggrids.storage import load
     from countinggrids.uses import (
+        BagCoarsener,
         BagScaler,
         CapacitySearch,
         GridClassifier,
@@ -30,6 +31,7 @@ _HOMES = {
     "SpatialBagOfWords": "rows",
     "DiscreteEpitome": "rows",
     "HybridEpitome": "rows",
+    "BagCoarsener": "uses",
     "BagScaler": "uses",
     "CapacitySearch": "uses",
     "GridClassifier": "uses",
@@ -39,6 +41,7 @@ _HOMES = {
     "ScoreSpace": "uses",
 }
 __all__ = [
+    "BagCoarsener",
     "BagScaler",
     "CapacitySearch",
     "Collection",

@@ -33,6 +33,15 @@ def test_paths_and_arrays_give_the_same(path):
     np.testing.assert_array_equal(pictures.read(COLOUR.astype(np.uint16) << 8), pictures.read(COLOUR))
 
 
+def test_mirrored_images_come_left_for_right(path):
+    Image.fromarray(COLOUR).save(path)
+    grey, same = pictures.mirrored([path, pictures.read(path)])
+    np.testing.assert_array_equal(grey, pictures.read(path)[:, ::-1])
+    np.testing.assert_array_equal(same, grey)
+    [colour] = pictures.mirrored([path], is_colour=True)
+    np.testing.assert_array_equal(colour, COLOUR[:, ::-1])
+
+
 def test_cmyk(tmp_path):
     Image.fromarray(COLOUR).convert("CMYK").save(tmp_path / "a.jpg", quality=95)
     np.testing.assert_allclose(pictures.read(tmp_path / "a.jpg", is_colour=True).mean(), COLOUR.mean(), atol=4)

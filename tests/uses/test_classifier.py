@@ -27,6 +27,8 @@ def bags():
     [
         cg.GridClassifier(cg.CountingGrid(**SMALL, dtype="float64"), random_state=0),
         cg.GridNeighbors(cg.CountingGrid(**SMALL | {"grid": (8, 8)}, random_state=0)),
+        cg.BagScaler(power=0.6),
+        cg.BagCoarsener(),
     ],
     expected_failed_checks=lambda _: {"check_decision_proba_consistency": "it draws bags with negative counts"},
 )
@@ -107,6 +109,29 @@ def test_pipelines_and_searches(bags):
     np.testing.assert_array_equal(inside.fit(X, y).predict(X), scaled.fit(X, y).predict(X))
     search = GridSearchCV(inside, {"estimator__bagscaler__tokens": [10, 50]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.8
+
+
+def test_a_committee_averages_its_members_in_logs(bags):
+    X, y = bags
+    halves = make_pipeline(cg.BagCoarsener(1, (2,)), cg.BagScaler(60), cg.MixtureOfUnigrams(2, anneal=None))
+    members = [cg.CountingGrid(**SMALL), halves]
+    both = cg.GridClassifier(members, n_init=2, random_state=0).fit(X, y)
+    alone = [cg.GridClassifier(member, n_init=2, random_state=0).fit(X, y) for member in members]
+    assert [len(models) for models in both.models_] == [4, 4, 4]
+    wanted = np.mean([model.log_likelihoods(X) for model in alone], axis=0)
+    np.testing.assert_allclose(both.log_likelihoods(X), wanted, rtol=1e-6)
+    best = cg.GridClassifier(members, n_init=2, combine="best", random_state=0).fit(X, y)
+    assert [len(models) for models in best.models_] == [2, 2, 2]
+    assert best.score(X, y) > 0.9
+
+
+def test_weights_reach_the_end_of_a_pipeline(bags):
+    X, y = bags
+    weights = np.random.default_rng(0).integers(1, 4, len(y))
+    inside = cg.GridClassifier(make_pipeline(cg.BagScaler(None), cg.CountingGrid(**SMALL)), random_state=0)
+    plain = cg.GridClassifier(cg.CountingGrid(**SMALL), random_state=0)
+    wanted = plain.fit(X, y, sample_weight=weights).log_likelihoods(X)
+    np.testing.assert_allclose(inside.fit(X, y, sample_weight=weights).log_likelihoods(X), wanted)
 
 
 def test_class_priors(bags):
@@ -208,3 +233,23 @@ def test_scaled_bags_have_the_wanted_sum():
     assert cg.BagScaler(None).fit_transform(X).toarray().tolist() == [[1, 3], [0, 0]]
     with pytest.raises(ValueError, match="tokens is 0; wanted a number above 0 or None"):
         cg.BagScaler(0).fit(X)
+
+
+def test_counts_to_a_power():
+    X = sp.csr_array(np.array([[1.0, 9.0], [0.0, 0.0]]))
+    np.testing.assert_allclose(cg.BagScaler(8, power=0.5).fit_transform(X).toarray(), [[2, 6], [0, 0]])
+    np.testing.assert_allclose(cg.BagScaler(None, power=0.5).fit_transform(X.toarray()), [[1, 3], [0, 0]])
+    with pytest.raises(ValueError, match="power is 0; wanted a number above 0"):
+        cg.BagScaler(power=0).fit(X)
+
+
+def test_coarser_bags_are_those_of_the_collection():
+    maps = np.random.default_rng(0).integers(5, size=(3, 8, 8))
+    fine, coarse = (cg.bag(maps, sections, 5) for sections in ((4, 4), (2, 2)))
+    coarsener = cg.BagCoarsener(2, (4, 4))
+    np.testing.assert_array_equal(coarsener.fit_transform(fine).toarray(), coarse.toarray())
+    np.testing.assert_array_equal(coarsener.fit_transform(fine.toarray()), coarse.toarray())
+    with pytest.raises(ValueError, match=r"sections \(3, 3\) must divide those of X, \(4, 4\)"):
+        cg.BagCoarsener(3, (4, 4)).fit(fine)
+    with pytest.raises(ValueError, match=r"X has 80 columns; wanted a multiple of the 9 sections"):
+        cg.BagCoarsener(1, (3, 3)).fit(fine)

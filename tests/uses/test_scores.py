@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import countinggrids as cg
 from countinggrids.uses.scores import expected_terms
@@ -14,6 +15,13 @@ RNG = np.random.default_rng(0)
 X = RNG.poisson(2.0, (12, 4 * 5)).astype(float)
 Y = np.repeat(["a", "b", "c"], 4)
 GRID = cg.CountingGrid((4, 6), (2, 2), (2, 2), anneal=None, max_iter=300, tol=1e-3, random_state=0)
+
+
+@parametrize_with_checks(
+    [cg.ScoreSpace(cg.CountingGrid((4, 4), (2, 2), anneal=None, max_iter=100, tol=1e-3, random_state=0))]
+)
+def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
+    check(estimator)
 
 
 def naive_terms(model, X):
@@ -52,6 +60,21 @@ def test_steps_can_be_left_out():
     np.testing.assert_allclose(plain, wanted, rtol=1e-6)
     centred = cg.ScoreSpace(classifier, power=1.0, normalize=False).fit(X).transform(X).reshape(12, 3, 5)
     np.testing.assert_allclose(centred.sum(axis=1), 0, atol=1e-4)
+
+
+def test_members_of_a_committee_stand_side_by_side():
+    whole = make_pipeline(cg.BagCoarsener(1, (2, 2)), cg.CountingGrid((4, 4), (2, 2), anneal=None, max_iter=300))
+    both = cg.ScoreSpace(cg.GridClassifier([GRID, whole], random_state=0), sum_over="nothing").fit(X, Y)
+    apart = [cg.GridClassifier(member, random_state=0).fit(X, Y) for member in (GRID, whole)]
+    wanted = np.hstack([cg.ScoreSpace(each, sum_over="nothing").fit(X).transform(X) for each in apart]) / np.sqrt(2)
+    np.testing.assert_allclose(both.transform(X), wanted, atol=1e-6)
+    assert len(both.models_) == 6
+    assert both.get_feature_names_out().shape == (75,)
+
+
+def test_without_labels_one_grid_is_learnt():
+    space = cg.ScoreSpace(GRID, sum_over="nothing").fit(X)
+    np.testing.assert_array_equal(space.models_[0].pi_, clone(GRID).fit(X).pi_)
 
 
 def test_blocks_and_sparse_bags_change_nothing(monkeypatch):

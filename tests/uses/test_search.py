@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedShuffleSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import countinggrids as cg
 
+SMALL = cg.CountingGrid(anneal=None, max_iter=100, tol=1e-3, dtype="float64")
 FAST = cg.CountingGrid(anneal=None, max_iter=100, tol=1e-2)
 
 
@@ -15,6 +17,17 @@ def bags():
     histograms = rng.dirichlet(np.full(6, 0.5), (2, 4))
     X = np.vstack([rng.multinomial(40, histograms[c].ravel() / 4) for c in range(2) for _ in range(24)]).astype(float)
     return X, np.repeat(["a", "b"], 24)
+
+
+@parametrize_with_checks(
+    [cg.CapacitySearch(SMALL, grids=(4,), windows=(2,), capacities=(1, 9), cv=2, random_state=0)],
+    expected_failed_checks=lambda _: {
+        "check_decision_proba_consistency": "it draws bags with negative counts",
+        "check_fit2d_1feature": "a class of three bags leaves one to learn from in a fold, and that is refused",
+    },
+)
+def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
+    check(estimator)
 
 
 def test_candidates_lie_within_the_limits(bags):
@@ -45,6 +58,34 @@ def test_the_best_is_learnt_on_everything(bags):
     assert search.predict(X).shape == (48,)
     assert search.best_candidate_.grid == (4, 4)
     assert search.best_estimator_[-1].models_[0][0].sections in (None, (2, 2))
+
+
+def test_the_best_gives_probabilities(bags):
+    X, y = bags
+    search = cg.CapacitySearch(FAST, grids=(4,), windows=(2,), x_sections=2, random_state=0).fit(X, y)
+    shares = search.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(np.exp(search.predict_log_proba(X)), shares)
+    np.testing.assert_array_equal(search.classes_[shares.argmax(axis=1)], search.predict(X))
+    assert search.decision_function(X).shape == (48,)
+    blind = cg.CapacitySearch(FAST, grids=(4,), windows=(2,), random_state=0).fit(X)
+    with pytest.raises(AttributeError, match="no labels were given to fit, so there is no predict_proba"):
+        blind.predict_proba(X)
+
+
+def test_hybrids_and_powers_are_candidates_too(bags):
+    X, y = bags
+    search = cg.CapacitySearch(
+        FAST, grids=(4,), windows=(2,), sections=(1, 2), paint=(None, 2), tokens=(40,), powers=(1.0, 0.5),
+        random_state=0, keep=1.0,
+    ).fit(X, y)  # fmt: skip
+    cuts = set(zip(search.results_["sections"], search.results_["paint"], strict=True))
+    assert cuts == {((1, 1), None), ((2, 2), None), ((1, 1), (2, 2)), ((2, 2), (2, 2))}
+    assert search.results_["power"].count(0.5) == 4
+    assert search.score(X, y) > 0.8
+    hybrid = cg.CapacitySearch(FAST, grids=(4,), windows=(2,), paint=(2,), powers=(0.5,), random_state=0).fit(X, y)
+    assert hybrid.best_estimator_[0].power == 0.5
+    assert hybrid.best_estimator_[-1].models_[0][0].paint == (2, 2)
 
 
 def test_held_out_likelihood_without_labels(bags):
@@ -101,6 +142,8 @@ def test_shapes_need_not_be_square(bags):
 def test_likelihoods_of_different_scales_are_not_compared(bags):
     with pytest.raises(ValueError, match="cannot be compared; give y, or one of them"):
         cg.CapacitySearch(FAST, tokens=(5, 50)).fit(bags[0])
+    with pytest.raises(ValueError, match="cannot be compared; give y, or one of them"):
+        cg.CapacitySearch(FAST, powers=(1, 0.5)).fit(bags[0])
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,24 @@ from hmmlearn import hmm
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import countinggrids as cg
 from countinggrids.uses import chain as chains
 from countinggrids.uses.tracker import UNKNOWN
 
 GRID = cg.CountingGrid((4, 4), (2, 2), anneal=None, max_iter=200, random_state=0)
+
+
+@parametrize_with_checks(
+    [cg.PlaceTracker(GRID, gamma=0.5)],
+    expected_failed_checks=lambda _: {
+        "check_methods_sample_order_invariance": "where a frame was taken depends on the frames before it",
+        "check_methods_subset_invariance": "where a frame was taken depends on the frames before it",
+    },
+)
+def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
+    check(estimator)
 
 
 def random_chain(rng, n):
@@ -94,6 +106,29 @@ def test_what_seemed_impossible_can_come_back():
     with np.errstate(divide="ignore"):
         stay = stay._replace(log_move=np.log(np.eye(2)))
     assert np.exp(chains.forward(stay, scores)[0][1]).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.4])
+@pytest.mark.parametrize("spread", [1.0, 3000.0])
+def test_products_lose_nothing_against_sums_in_logs(forbidden, spread):
+    rng = np.random.default_rng(3)
+    move = np.where(rng.random((4, 4)) < forbidden, 0, rng.dirichlet(np.ones(4), 4)) + 0.3 * np.eye(4)
+    with np.errstate(divide="ignore"):
+        chain = chains.Chain(np.log(np.full(4, 0.25)), np.log(move / move.sum(axis=1, keepdims=True)))
+    scores = rng.normal(size=(40, 4)) * spread
+    filtered, evidence = chains.forward(chain, scores)
+    before, after = chain.log_start, np.zeros(4)
+    for t in range(40):
+        expected = before if t == 0 else logsumexp(before[:, None] + chain.log_move, axis=0)
+        np.testing.assert_allclose(evidence[t], logsumexp(expected + scores[t]), rtol=1e-10, atol=1e-10)
+        before = expected + scores[t] - evidence[t]
+        np.testing.assert_allclose(filtered[t], before, rtol=1e-10, atol=1e-10)
+    moves = np.zeros((4, 4))
+    for t in range(38, -1, -1):
+        joint = filtered[t][:, None] + chain.log_move + scores[t + 1] + after
+        moves += np.exp(joint - logsumexp(joint))
+        after = logsumexp(chain.log_move + scores[t + 1] + after, axis=1)
+    np.testing.assert_allclose(chains.expected_moves(chain, scores)[1], moves, atol=1e-8)
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,9 @@ GridShape = Annotated[str | None, typer.Option("--grid", help="Cells along each 
 WindowShape = Annotated[str | None, typer.Option("--window", help="Cells along each axis of the window.")]
 Sections = Annotated[str | None, typer.Option(help="Sections, such as 2x2; the collection's if left out.")]
 Tokens = Annotated[float | None, typer.Option(help="Scale every bag to so many tokens; 100 is good for images.")]
+Power = Annotated[
+    float, typer.Option(help="Raise counts to this power before they are scaled; 0.6 is good for images.")
+]
 Restarts = Annotated[int, typer.Option("--restarts", min=1, help="Models a class, averaged.")]
 
 
@@ -38,6 +41,7 @@ def classify(
     window: WindowShape = None,
     sections: Sections = None,
     tokens: Tokens = None,
+    power: Power = 1.0,
     restarts: Restarts = 1,
     plot: Plot = None,
     seed: common.Seed = 0,
@@ -55,7 +59,7 @@ def classify(
         if truth is None and plot is not None:
             raise ValueError("--plot needs the labels of the test items; wanted a column label; leave --plot out")
         per_class = len(train) // max(len(set(labels.tolist())), 1)
-        model = _pipeline(_grid(train, per_class, grid, window), tokens, restarts, seed)
+        model = _pipeline(_grid(train, per_class, grid, window), tokens, power, restarts, seed)
         with common.working("learning a grid a class"):
             model.fit(train.counts, labels)
         with common.working("classifying"):
@@ -76,7 +80,13 @@ def search(
     grids: Annotated[str, typer.Option(help="Grid sizes to try, with commas: 8,12,16 or 8x12.")] = "4,6,8,10,15,20",
     windows: Annotated[str, typer.Option(help="Window sizes to try.")] = "2,4,8",
     sections: Annotated[str, typer.Option(help="Tessellations to try.")] = "1",
+    paint: Annotated[str, typer.Option(help="Finer tessellations to lay down; none is the one compared.")] = "none",
     tokens: Annotated[str, typer.Option(help="Tokens to scale bags to; none leaves them.")] = "none",
+    powers: Annotated[str, typer.Option(help="Powers to raise counts to.")] = "1",
+    capacities: Annotated[
+        str | None, typer.Option(help="Limits of the capacity, such as 1.5,20; 1.5 and half the bags if left out.")
+    ] = None,
+    max_iters: Annotated[str, typer.Option(help="Iterations to stop after; none is the grid's own.")] = "none",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 3,
     keep: Annotated[float, typer.Option(help="Share of candidates that stays after each fold.")] = 0.5,
     restarts: Restarts = 1,
@@ -98,7 +108,11 @@ def search(
             grids=_sizes(grids, "grids"),
             windows=_sizes(windows, "windows"),
             sections=_sizes(sections, "sections"),
-            tokens=_numbers(tokens),
+            paint=[None if part.strip() == "none" else _sizes(part, "paint")[0] for part in paint.split(",")],
+            tokens=_numbers(tokens, "tokens"),
+            powers=[1.0 if power is None else power for power in _numbers(powers, "powers")],
+            capacities=_limits(capacities),
+            max_iters=[None if n is None else int(n) for n in _numbers(max_iters, "max-iters")],
             x_sections=collection.sections if len(collection.sections) > 1 else 1,
             cv=folds,
             keep=keep,
@@ -122,9 +136,19 @@ def track(
     window: WindowShape = None,
     sections: Sections = None,
     tokens: Tokens = None,
+    power: Power = 1.0,
     restarts: Restarts = 1,
     gamma: Annotated[
         float | None, typer.Option(help="Weight of the likelihoods; by cross-validation if left out.")
+    ] = None,
+    transitions: Annotated[
+        str,
+        typer.Option(help="How places follow one another: labels counts, em goes on from there; or a .csv matrix."),
+    ] = "labels",
+    start: Annotated[str, typer.Option(help="Where sequences begin: uniform, or labels as in training.")] = "uniform",
+    unknown: Annotated[
+        float | None,
+        typer.Option(help="Log-likelihood per token, below that of training, from which a frame is of no known place."),
     ] = None,
     plot: Plot = None,
     seed: common.Seed = 0,
@@ -140,8 +164,14 @@ def track(
         labels = _labels(train)
         truth = _truth(tried, labels)
         per_place = len(train) // max(len(set(labels.tolist())), 1)
-        places = _pipeline(_grid(train, per_place, grid, window), tokens, restarts, seed)
-        tracker = countinggrids.PlaceTracker(places, gamma="cv" if gamma is None else gamma)
+        places = _pipeline(_grid(train, per_place, grid, window), tokens, power, restarts, seed)
+        tracker = countinggrids.PlaceTracker(
+            places,
+            gamma="cv" if gamma is None else gamma,
+            transitions=_transitions(transitions),
+            start=start,
+            unknown=unknown,
+        )
         with common.working("learning a grid a place"):
             tracker.fit(train.counts, labels, train.items.run_lengths())
         lengths = tried.items.run_lengths()
@@ -264,10 +294,10 @@ def _grid(collection: "Collection", n_bags: int, grid: str | None, window: str |
     return countinggrids.CountingGrid(*shapes, sections)
 
 
-def _pipeline(grid: Any, tokens: float | None, restarts: int, seed: int) -> Any:
+def _pipeline(grid: Any, tokens: float | None, power: float, restarts: int, seed: int) -> Any:
     from sklearn.pipeline import make_pipeline
 
-    scaler = countinggrids.BagScaler(tokens)
+    scaler = countinggrids.BagScaler(tokens, power)
     return make_pipeline(scaler, countinggrids.GridClassifier(grid, n_init=restarts, random_state=seed))
 
 
@@ -280,12 +310,35 @@ def _sizes(text: str, name: str) -> list[Any]:
     return [shape[0] if len(shape) == 1 else shape for shape in shapes]
 
 
-def _numbers(text: str) -> list[float | None]:
+def _numbers(text: str, name: str) -> list[float | None]:
     try:
         return [None if part.strip() == "none" else float(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"--tokens is {text!r}; wanted numbers or none with commas; give for instance 100,none"
+            f"--{name} is {text!r}; wanted numbers or none with commas; give for instance 100,none"
+        ) from None
+
+
+def _limits(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    limits = [number for number in _numbers(text, "capacities") if number is not None]
+    if len(limits) != 2 or text.count(",") != 1:
+        raise ValueError(f"--capacities is {text!r}; wanted the lowest and the highest; give for instance 1.5,20")
+    return limits[0], limits[1]
+
+
+def _transitions(given: str) -> Any:
+    """Read how places follow one another: by name, or a table of numbers from a file."""
+    if given in ("labels", "em"):
+        return given
+    import numpy as np
+
+    try:
+        return np.loadtxt(given, delimiter=",", ndmin=2)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"--transitions is {given!r} ({error}); wanted labels, em or a .csv file with a row of numbers a place"
         ) from None
 
 

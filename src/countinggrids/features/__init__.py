@@ -4,6 +4,7 @@ from countinggrids.features.codebook import Codebook
 from countinggrids.features.colours import Colours
 from countinggrids.features.labels import LabelMaps
 from countinggrids.features.maps import FeatureMap
+from countinggrids.features.pictures import mirrored
 from countinggrids.features.sift import DenseSIFT
 from countinggrids.features.stream import BadItemError, Stream
 from countinggrids.features.text import Words
@@ -21,4 +22,5 @@ __all__ = [
     "Textons",
     "Vocabulary",
     "Words",
+    "mirrored",
 ]

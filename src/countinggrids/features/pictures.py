@@ -3,7 +3,7 @@
 import io
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,25 @@ def read_bytes(content: bytes, is_colour: bool = True) -> NDArray[np.uint8]:
     """Read an image that is in memory, such as one that was dropped onto a page; as `read` does."""
     with _named("the image"):
         return _finished(_decoded(io.BytesIO(content), "the image"), is_colour, None)
+
+
+def mirrored(images: Iterable[Any], is_colour: bool = False) -> Iterator[NDArray[np.uint8]]:
+    """Give images left for right, one at a time: more to learn from, where a scene may be either way round.
+
+    Parameters
+    ----------
+    images : paths or arrays
+    is_colour : whether to give RGB; otherwise grey
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countinggrids.features import mirrored
+    >>> [image.tolist() for image in mirrored([np.uint8([[1, 2]])])]
+    [[[2, 1]]]
+    """
+    for image in images:
+        yield np.ascontiguousarray(read(image, is_colour)[:, ::-1])
 
 
 def read_raw(path: str | os.PathLike[str]) -> NDArray[Any]:

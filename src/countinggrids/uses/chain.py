@@ -1,12 +1,14 @@
 """Hidden Markov chains in logs: forward, backward, the best path, and EM for the transitions."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 Array = NDArray[np.float64]
+LOWEST = -1e300  # stands for minus infinity where that is subtracted
+SAFE = 1e-150  # sums above it have lost nothing that counts, for what is dropped lies below 1e-308
 
 
 class Chain(NamedTuple):
@@ -37,10 +39,10 @@ def forward(chain: Chain, scores: Array, before: Array | None = None) -> tuple[A
     evidence : (frames,), adds up to log p(sequence)
     """
     filtered, evidence = np.empty_like(scores), np.empty(len(scores))
+    moves = _Moves(chain.log_move.T)
     for t, score in enumerate(scores):
-        expected = chain.log_start if before is None else _log_sum(before[:, None] + chain.log_move, axis=0)
-        joint = expected + score
-        evidence[t] = _log_sum(joint, axis=0)
+        joint = score + (chain.log_start if before is None else moves.summed(before))
+        evidence[t] = _log_sum(joint)
         if not np.isfinite(evidence[t]):
             raise ValueError(
                 f"frame {t} is impossible in every state that can be reached; wanted some chance for it; "
@@ -53,9 +55,10 @@ def forward(chain: Chain, scores: Array, before: Array | None = None) -> tuple[A
 def backward(chain: Chain, scores: Array) -> Array:
     """Give log p(scores after t | state at t), up to a constant per frame, (frames, states)."""
     after = np.zeros_like(scores)
+    moves = _Moves(chain.log_move)
     for t in range(len(scores) - 2, -1, -1):
         joint = scores[t + 1] + after[t + 1]
-        after[t] = _log_sum(chain.log_move + (joint - np.max(joint, initial=-1e300)), axis=1)
+        after[t] = moves.summed(joint - max(joint.max(), LOWEST))
     return after
 
 
@@ -68,7 +71,7 @@ def smooth(chain: Chain, scores: Array) -> Array:
 def best_path(chain: Chain, scores: Array) -> tuple[NDArray[np.int64], float]:
     """Give the most likely path (Viterbi), (frames,), and log p(path, scores)."""
     n_frames, n_states = scores.shape
-    came_from = np.empty((n_frames, n_states), dtype=np.int64)
+    came_from = np.empty((n_frames, n_states), dtype=np.int32)
     best = chain.log_start + scores[0]
     for t in range(1, n_frames):
         through = best[:, None] + chain.log_move
@@ -84,11 +87,19 @@ def best_path(chain: Chain, scores: Array) -> tuple[NDArray[np.int64], float]:
 def expected_moves(chain: Chain, scores: Array) -> tuple[Array, Array, float]:
     """Give the expected first state, the expected number of moves between states, and log p(sequence)."""
     filtered, evidence = forward(chain, scores)
-    after = backward(chain, scores)
-    first = _softmax(filtered[0] + after[0])
-    moves = np.zeros_like(chain.log_move)
-    for t in range(len(scores) - 1):
-        moves += _softmax(filtered[t][:, None] + chain.log_move + (scores[t + 1] + after[t + 1]))
+    joint = scores + backward(chain, scores)
+    posterior = filtered - scores + joint
+    first = _softmax(posterior[0])
+    # Moves from i to j at t go as filtered[t, i] move[i, j] joint[t + 1, j]: one product for all frames, once each
+    # frame is divided by its sum. Where the two sides hardly meet, that sum is lost in rounding and taken in logs.
+    left = np.exp(filtered[:-1])
+    right = np.exp(joint[1:] - np.maximum(joint[1:].max(axis=1, keepdims=True), LOWEST))
+    move = np.exp(chain.log_move)
+    total = np.einsum("ts,ts->t", left @ move, right)
+    is_safe = total > SAFE
+    moves = move * ((left[is_safe] / total[is_safe, None]).T @ right[is_safe])
+    for t in np.flatnonzero(~is_safe):
+        moves += _softmax(filtered[t][:, None] + chain.log_move + joint[t + 1])
     return first, moves, float(evidence.sum())
 
 
@@ -113,8 +124,28 @@ def _softmax(values: Array) -> Array:
     return values / values.sum()
 
 
-def _log_sum(values: Array, axis: int) -> Array:
-    """Add up along an axis in logs; what is impossible, minus infinity, stays so."""
-    top = np.maximum(values.max(axis=axis), -1e300)
+class _Moves:
+    """Sums over the states that a move leads from, or to, in logs: log sum_j exp(log_move[i, j] + values[j]).
+
+    A product does it as long as nothing that counts is lost in rounding; what may be is added up in logs.
+    """
+
+    def __init__(self, log_move: Array):
+        self.log_move, self.move = log_move, np.exp(log_move)
+
+    def summed(self, values: Array) -> Array:
+        """Sum for every state; the largest of the values must be near zero."""
+        sums = self.move @ np.exp(values)
+        is_lost = sums < SAFE
+        if not is_lost.any():
+            return np.log(sums)
+        logs = np.log(np.where(is_lost, 1, sums))
+        logs[is_lost] = _log_sum(self.log_move[is_lost] + values)
+        return logs
+
+
+def _log_sum(values: Array) -> Any:
+    """Add up along the last axis in logs; what is impossible, minus infinity, stays so."""
+    top = np.maximum(values.max(axis=-1), LOWEST)
     with np.errstate(divide="ignore"):
-        return top + np.log(np.exp(values - np.expand_dims(top, axis)).sum(axis=axis))
+        return top + np.log(np.exp(values - top[..., None]).sum(axis=-1))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -24,7 +25,8 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : a counting grid, another row of the family, or any model with `fit` and `score_samples`, also at the
-        end of a pipeline; None takes `CountingGrid()`
+        end of a pipeline; None takes `CountingGrid()`. A list of several, such as grids of different sections or
+        capacities, makes each class a committee: the log-likelihoods of its members are averaged
     n_init : restarts of each class with different seeds
     combine : what is done with the restarts: "mean" averages their likelihoods of a bag, "best" keeps the one whose
         training bags are most likely
@@ -36,7 +38,7 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : the labels
-    models_ : the fitted models, a list per class
+    models_ : the fitted models, a list per class: the restarts, of one estimator after the other
     log_prior_ : log of the class prior
 
     Examples
@@ -96,14 +98,18 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.log_prior_ = self._log_prior(sizes if weights is None else np.bincount(which, weights))
         jobs = [(c, np.flatnonzero(which == c)) for c in range(len(self.classes_))]
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=(len(jobs), self.n_init))
+        members = self._members()
 
         def learn(job: tuple[int, Array]) -> list[Any]:
             c, rows = job
             some = None if weights is None else weights[rows]
-            models = [self._learnt(c, X[rows], some, seed) for seed in seeds[c]]
-            if self.combine == "mean" or len(models) == 1:
-                return models
-            return [max(models, key=lambda model: np.average(model.score_samples(X[rows]), weights=some))]
+            kept = []
+            for member in members:
+                models = [self._learnt(member, c, X[rows], some, seed) for seed in seeds[c]]
+                if self.combine == "best":
+                    models = [max(models, key=lambda model: np.average(model.score_samples(X[rows]), weights=some))]
+                kept += models
+            return kept
 
         self.models_ = self._map(learn, jobs)
         return self
@@ -112,7 +118,8 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Give log p(bag | class), restarts combined, (bags, classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
-        return np.stack(self._map(lambda models: _combined(models, X), self.models_), axis=1)
+        n_members = len(self._members())
+        return np.stack(self._map(lambda models: _combined(models, X, n_members), self.models_), axis=1)
 
     def decision_function(self, X: Any) -> Array:
         """Give log p(bag, class), (bags, classes); for two classes the difference, (bags,)."""
@@ -135,20 +142,27 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(CountingGrid() if self.estimator is None else self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.positive_only = inner.input_tags.positive_only
+        inner = [get_tags(member).input_tags for member in self._members()]
+        tags.input_tags.sparse = all(each.sparse for each in inner)
+        tags.input_tags.positive_only = any(each.positive_only for each in inner)
         # Scikit-learn tries two columns of Gaussian blobs, which are not bags of anything.
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _learnt(self, c: int, X: Any, weights: Any, seed: int) -> Any:
-        model = CountingGrid() if self.estimator is None else clone(self.estimator)
+    def _members(self) -> list[Any]:
+        if isinstance(self.estimator, list | tuple):
+            return list(self.estimator)
+        return [CountingGrid() if self.estimator is None else self.estimator]
+
+    def _learnt(self, member: Any, c: int, X: Any, weights: Any, seed: int) -> Any:
+        model = clone(member)
         model.set_params(**(self.class_params or {}).get(self.classes_.tolist()[c], {}))
         _seed(model, int(seed), self.n_init > 1)
-        return model.fit(X) if weights is None else model.fit(X, sample_weight=weights)
+        return model.fit(X) if weights is None else model.fit(X, **{_weight_name(model): weights})
 
     def _check_options(self) -> None:
+        if not self._members():
+            raise ValueError("estimator is an empty list; wanted at least one model a class; give for instance None")
         if self.combine not in ("mean", "best"):
             raise ValueError(f"combine is {self.combine!r}; wanted 'mean' or 'best'; give for instance combine='mean'")
         if not isinstance(self.n_init, int | np.integer) or isinstance(self.n_init, bool) or self.n_init < 1:
@@ -181,10 +195,20 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return list(pool.map(function, jobs))
 
 
-def _combined(models: list[Any], X: Any) -> Array:
-    """Average the likelihoods of a bag over restarts, in logs."""
-    scores = np.stack([model.score_samples(X) for model in models])
-    return logsumexp(scores, axis=0) - np.log(len(models))
+def _combined(models: list[Any], X: Any, n_members: int) -> Array:
+    """Average the likelihoods of a bag over restarts, and their logarithms over the members of a committee."""
+    scores = np.stack([model.score_samples(X) for model in models]).reshape(n_members, -1, X.shape[0])
+    restarts = logsumexp(scores, axis=1) - np.log(scores.shape[1])
+    return np.asarray(restarts.mean(axis=0))
+
+
+def _weight_name(model: Any) -> str:
+    """Give the name under which `fit` takes weights: a pipeline hands them to its last step."""
+    names = []
+    while isinstance(model, Pipeline):
+        name, model = model.steps[-1]
+        names.append(name)
+    return "__".join([*names, "sample_weight"])
 
 
 def _seed(model: Any, seed: int, has_restarts: bool) -> None:

@@ -4,8 +4,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countinggrids import em, torus
 from countinggrids.bags import coarsen
@@ -14,23 +15,24 @@ from countinggrids.engine import default, one_blas_thread
 from countinggrids.geometry import Geometry
 from countinggrids.model import GridModel
 from countinggrids.uses.classifier import GridClassifier
+from countinggrids.uses.fitted import at_the_end, fitted_grid
 
 Array = NDArray[Any]
 BLOCK = 256  # bags worked on at a time
 
 
-class ScoreSpace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns bags into vectors of free-energy terms.
 
     The bound of a bag under a grid is a sum over features: the count of the feature times the logarithm of what the
     grid expects, averaged over where the bag may lie. These terms, of one or several grids, are the scores. They
     are centred over the grids, their square roots are taken (signs kept), and each bag's vector is scaled to length 1:
-    ready for a linear SVM.
+    ready for a linear SVM. The members and restarts of a `GridClassifier` are each treated so, and put side by side.
 
     Parameters
     ----------
     estimator : a `GridClassifier`, or a grid of which one is learnt per class; one that is fitted is used as it is, and
-        so is a list of fitted grids. None takes `GridClassifier()`
+        so is a list of fitted grids. None takes `GridClassifier()`. Without labels one grid is learnt from all bags
     sum_over : what terms are added up over, to keep vectors short: "sections" leaves a term per grid and feature,
         "features" one per grid and section, "nothing" one per grid, section and feature
     center : whether to subtract, for each feature, the mean over the grids: what all of them say tells nothing apart
@@ -39,7 +41,7 @@ class ScoreSpace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    models_ : the grids
+    models_ : the grids: one per class, then those of the next restart or member
 
     Examples
     --------
@@ -76,39 +78,46 @@ class ScoreSpace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"sum_over is {self.sum_over!r}; wanted 'sections', 'features' or 'nothing'")
         if not self.power > 0:
             raise ValueError(f"power is {self.power}; wanted a number above 0; give for instance power=0.5")
-        X = check_array(X, accept_sparse="csr", dtype=None)
-        self.models_ = self._grids(X, y)
+        X = validate_data(self, X, accept_sparse="csr", dtype=None)
+        self._groups = self._grids(X, y)
+        self.models_ = [model for group in self._groups for model in group]
         for model in self.models_:
-            if not isinstance(model, GridModel) or not hasattr(model, "pi_"):
+            last = model[-1] if isinstance(model, Pipeline) else model
+            if not isinstance(last, GridModel) or not hasattr(last, "pi_"):
                 raise ValueError(
-                    f"{type(model).__name__} has no fitted grid; wanted counting grids or other rows of the family"
+                    f"{type(last).__name__} has no fitted grid; wanted counting grids or other rows of the family"
                 )
-        self.n_features_in_ = self.models_[0].n_features_in_
+        self._n_features_out = self._scores(X[:1]).shape[1]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Give the score vectors, (bags, terms)."""
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=None)
+        X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
         blocks = [self._scores(X[i : i + BLOCK]) for i in range(0, X.shape[0], BLOCK)]
         return np.concatenate(blocks)
 
-    def _grids(self, X: Any, y: Any) -> list[Any]:
+    def _grids(self, X: Any, y: Any) -> list[list[Any]]:
+        """Give the grids in groups that are centred together: one grid per class."""
         estimator = GridClassifier() if self.estimator is None else self.estimator
         if isinstance(estimator, list | tuple):
-            return list(estimator)
+            return [list(estimator)]
         if isinstance(estimator, GridModel):
-            if hasattr(estimator, "pi_"):
-                return [estimator]
+            if hasattr(estimator, "pi_") or y is None:
+                return [[fitted_grid(estimator, X)]]
             estimator = GridClassifier(estimator)
         if not hasattr(estimator, "models_"):
             if y is None:
                 raise ValueError("y is missing; wanted labels to learn a grid per class; give y, or a fitted estimator")
             estimator = clone(estimator).fit(X, y)
-        return [model for models in estimator.models_ for model in models]
+        return [list(group) for group in zip(*estimator.models_, strict=True)]
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
-        terms = np.stack([self._summed(expected_terms(model, X)) for model in self.models_], axis=1)
+        parts = [self._scores_of(group, X) for group in self._groups]
+        return np.hstack(parts) / np.float32(len(parts) ** 0.5 if self.normalize else 1)
+
+    def _scores_of(self, group: list[Any], X: Any) -> NDArray[np.float32]:
+        terms = np.stack([self._summed(expected_terms(*at_the_end(model, X))) for model in group], axis=1)
         if self.center and terms.shape[1] > 1:
             terms -= terms.mean(axis=1, keepdims=True)
         scores = terms.reshape(len(terms), -1)
@@ -117,6 +126,12 @@ class ScoreSpace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.normalize:
             scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
         return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
 
     def _summed(self, terms: Array) -> Array:
         if self.sum_over == "nothing":

@@ -2,15 +2,18 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_array, check_is_fitted, indexable
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from countinggrids import plot
 from countinggrids.bags import coarsen
@@ -30,22 +33,31 @@ class Candidate(NamedTuple):
     Attributes
     ----------
     grid, window, sections : shapes
+    paint : finer sections that are laid down, or None for the same
     tokens : what bags are scaled to, or None
+    power : what counts are raised to
     max_iter : where learning stops, or None for the estimator's own
     """
 
     grid: Shape
     window: Shape
     sections: Shape
+    paint: Shape | None
     tokens: float | None
+    power: float
     max_iter: int | None
 
     @property
     def capacity(self) -> float:
         return float(np.prod(self.grid) / np.prod(self.window))
 
+    @property
+    def finest(self) -> Shape:
+        """The sections that bags come in."""
+        return self.sections if self.paint is None else self.paint
 
-class CapacitySearch(BaseEstimator):  # type: ignore[misc]
+
+class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Chooses grid, window, sections, tempering and stopping point by cross-validation.
 
     Candidates are all combinations whose capacity lies between the limits. They race: each round scores those that are
@@ -57,10 +69,11 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
     estimator : the grid whose other settings are kept; None takes `CountingGrid()`
     grids, windows : sizes to try; a number is a square
     sections : tessellations to try; each must divide the sections of X
-    tokens : what bags are scaled to, as in `BagScaler`; None leaves them
+    paint : finer tessellations to lay down (hybrid), as in `CountingGrid`; None is the one that is compared
+    tokens, powers : what bags are scaled to and what counts are raised to, as in `BagScaler`
     max_iters : stopping points to try; None is the estimator's own
     capacities : limits of the capacity; None takes 1.5 and half the number of training bags (of a class, with labels)
-    x_sections : sections that X comes in; None takes the finest of `sections`
+    x_sections : sections that X comes in; None takes the finest of `sections` and `paint`
     cv : folds, shuffled, or a splitter of scikit-learn's
     scoring : a scorer of scikit-learn's; None takes accuracy with labels and held-out log-likelihood per bag without
     keep : the share of candidates that stays after each fold; 1 scores all on every fold
@@ -73,8 +86,9 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
     ----------
     best_candidate_, best_score_ : what won, and its mean score
     best_estimator_ : learnt on everything, if `refit`
-    results_ : a dict of columns, one row per candidate: grid, window, sections, tokens, max_iter, capacity, mean, std,
-        and folds, how many it was scored on
+    classes_ : the labels, if there are any
+    results_ : a dict of columns, one row per candidate: grid, window, sections, paint, tokens, power, max_iter,
+        capacity, mean, std, and folds, how many it was scored on
 
     Examples
     --------
@@ -95,7 +109,9 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         grids: Sequence[Any] = GRIDS,
         windows: Sequence[Any] = WINDOWS,
         sections: Sequence[Any] = (1,),
+        paint: Sequence[Any] = (None,),
         tokens: Sequence[float | None] = (None,),
+        powers: Sequence[float] = (1.0,),
         max_iters: Sequence[int | None] = (None,),
         capacities: tuple[float, float] | None = None,
         x_sections: Any = None,
@@ -111,7 +127,9 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         self.grids = grids
         self.windows = windows
         self.sections = sections
+        self.paint = paint
         self.tokens = tokens
+        self.powers = powers
         self.max_iters = max_iters
         self.capacities = capacities
         self.x_sections = x_sections
@@ -135,12 +153,16 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         groups : passed on to the splitter
         watch : told how many fits are done, and of how many, at the most
         """
-        X = check_array(X, accept_sparse="csr", dtype=None)
+        X = validate_data(self, X, accept_sparse="csr", dtype=None)
         X, y, groups = indexable(X, y, groups)
-        if y is None and len(set(self.tokens)) > 1:
+        if y is not None:
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+            self.classes_ = np.unique(y)
+        if y is None and max(len(set(self.tokens)), len(set(self.powers))) > 1:
             raise ValueError(
-                f"tokens is {list(self.tokens)} without labels; wanted one value, for likelihoods of bags of different "
-                "size cannot be compared; give y, or one of them"
+                f"tokens is {list(self.tokens)} and powers {list(self.powers)} without labels; wanted one value each, "
+                "for likelihoods of bags of different size cannot be compared; give y, or one of them"
             )
         if not 0 < self.keep <= 1:
             raise ValueError(f"keep is {self.keep}; wanted a share above 0 and at most 1; give for instance keep=0.5")
@@ -154,7 +176,7 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         racing = np.arange(len(candidates))
         for number, (train, test) in enumerate(folds):
             for c in racing:
-                scores[c, number] = self._score(candidates[c], bags.at(candidates[c].sections), y, train, test)
+                scores[c, number] = self._score(candidates[c], bags.at(candidates[c].finest), y, train, test)
                 if watch is not None:
                     watch(int(np.isfinite(scores).sum()), self._n_fits(len(candidates), len(folds)))
             means = np.nanmean(scores[racing, : number + 1], axis=1)
@@ -168,7 +190,7 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         best = racing[np.nanargmax(np.nanmean(scores[racing], axis=1))]
         self.best_candidate_, self.best_score_ = candidates[best], float(np.nanmean(scores[best]))
         if self.refit:
-            self.best_estimator_ = self._learnt(self.best_candidate_, bags.at(self.best_candidate_.sections), y)
+            self.best_estimator_ = self._learnt(self.best_candidate_, bags.at(self.best_candidate_.finest), y)
         return self
 
     def plot(self, ax: Any = None) -> Any:
@@ -178,13 +200,33 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Give the best estimator's predictions; X has the sections that were given to `fit`."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(self._ready(X))
+        return np.asarray(self._best("predict")(self._ready(X)))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give p(class | bag) by the best estimator, (bags, classes)."""
+        return np.asarray(self._best("predict_proba")(self._ready(X)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Give log p(class | bag) by the best estimator, (bags, classes)."""
+        return np.asarray(self._best("predict_log_proba")(self._ready(X)))
+
+    def decision_function(self, X: Any) -> Array:
+        """Give log p(bag, class) by the best estimator, (bags, classes); for two classes the difference, (bags,)."""
+        return np.asarray(self._best("decision_function")(self._ready(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Give the best estimator's score."""
         check_is_fitted(self, "best_estimator_")
         return float(check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, self._ready(X), y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(CountingGrid() if self.estimator is None else self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.positive_only = inner.sparse, inner.positive_only
+        tags.target_tags.required = False
+        # Scikit-learn tries two columns of Gaussian blobs, which are not bags of anything.
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _n_kept(self, n: int) -> int:
         return max(2, int(np.ceil(self.keep * n)))
@@ -196,12 +238,21 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
             n_candidates = min(n_candidates, self._n_kept(n_candidates))
         return total
 
+    def _best(self, name: str) -> Any:
+        """Give a method of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        if not hasattr(self.best_estimator_, name):
+            raise AttributeError(f"no labels were given to fit, so there is no {name}; wanted y; use best_estimator_")
+        return getattr(self.best_estimator_, name)
+
     def _ready(self, X: Any) -> Any:
-        return _Tessellations(X, self._x_sections()).at(self.best_candidate_.sections)
+        X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
+        return _Tessellations(X, self._x_sections()).at(self.best_candidate_.finest)
 
     def _x_sections(self) -> Shape:
         n_axes = len(next(self._shapes(self.grids, "grids", 2)))
-        wanted = max(self.sections, key=lambda each: np.prod(np.broadcast_to(each, n_axes)))
+        given = [*self.sections, *(each for each in self.paint if each is not None)]
+        wanted = max(given, key=lambda each: np.prod(np.broadcast_to(each, n_axes)))
         return as_shape(wanted if self.x_sections is None else self.x_sections, "x_sections", n_axes)
 
     def _shapes(self, values: Sequence[Any], name: str, n_axes: int) -> Iterator[Shape]:
@@ -215,20 +266,28 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         found = False
         for grid in self._shapes(self.grids, "grids", 2):
             for window in self._shapes(self.windows, "windows", len(grid)):
-                for sections in self._shapes(self.sections, "sections", len(grid)):
-                    is_cut = all(w % s == 0 for w, s in zip(window, sections, strict=True))
-                    fits = all(w <= e for w, e in zip(window, grid, strict=True))
-                    if not (is_cut and fits and low <= np.prod(grid) / np.prod(window) <= high):
-                        continue
-                    for tokens in self.tokens:
-                        for max_iter in self.max_iters:
-                            found = True
-                            yield Candidate(grid, window, sections, tokens, max_iter)
+                fits = all(w <= e for w, e in zip(window, grid, strict=True))
+                if not (fits and low <= np.prod(grid) / np.prod(window) <= high):
+                    continue
+                for sections, paint in self._cuts(window):
+                    for tokens, power, max_iter in product(self.tokens, self.powers, self.max_iters):
+                        found = True
+                        yield Candidate(grid, window, sections, paint, tokens, power, max_iter)
         if not found:
             raise ValueError(
                 f"no grid and window has a capacity from {low:g} to {high:g}; wanted at least one; "
                 "give other grids, windows or capacities"
             )
+
+    def _cuts(self, window: Shape) -> Iterator[tuple[Shape, Shape | None]]:
+        """List the sections a window can be cut into, with the finer ones that can be laid down."""
+        for sections in self._shapes(self.sections, "sections", len(window)):
+            for paint in self.paint:
+                finer = None if paint is None else next(self._shapes([paint], "paint", len(window)))
+                if _divides(sections, window if finer is None else finer) and (
+                    finer is None or _divides(finer, window)
+                ):
+                    yield sections, finer
 
     def _made(self, candidate: Candidate, y: Any) -> Any:
         from sklearn.pipeline import make_pipeline
@@ -236,13 +295,15 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         grid = CountingGrid() if self.estimator is None else clone(self.estimator)
         is_whole = all(n == 1 for n in candidate.sections)
         grid.set_params(grid=candidate.grid, window=candidate.window, sections=None if is_whole else candidate.sections)
+        if candidate.paint is not None:
+            grid.set_params(paint=candidate.paint)
         if candidate.max_iter is not None:
             grid.set_params(max_iter=candidate.max_iter)
         if y is None:
             grid.set_params(random_state=self.random_state, n_init=self.n_init)
-            return make_pipeline(BagScaler(candidate.tokens), grid)
+            return make_pipeline(BagScaler(candidate.tokens, candidate.power), grid)
         classifier = GridClassifier(grid, n_init=self.n_init, random_state=self.random_state)
-        return make_pipeline(BagScaler(candidate.tokens), classifier)
+        return make_pipeline(BagScaler(candidate.tokens, candidate.power), classifier)
 
     def _learnt(self, candidate: Candidate, X: Any, y: Any) -> Any:
         with warnings.catch_warnings():
@@ -266,6 +327,10 @@ class CapacitySearch(BaseEstimator):  # type: ignore[misc]
         self.results_ = columns
 
 
+def _divides(coarse: Shape, fine: Shape) -> bool:
+    return all(f % c == 0 for f, c in zip(fine, coarse, strict=True))
+
+
 class _Tessellations:
     """X at coarser and coarser sections, each made once."""
 
@@ -278,7 +343,7 @@ class _Tessellations:
 
     def at(self, sections: Shape) -> Any:
         if sections not in self.made:
-            if any(f % c for f, c in zip(self.finest, sections, strict=True)):
+            if not _divides(sections, self.finest):
                 raise ValueError(f"sections {sections} must divide those of X, {self.finest}")
             self.made[sections] = coarsen(self.made[self.finest], self.n_features, self.finest, sections)
         return self.made[sections]

@@ -6,19 +6,21 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from countinggrids.uses import chain as chains
 from countinggrids.uses.classifier import GridClassifier
+from countinggrids.uses.fitted import at_the_end
 
 Array = NDArray[Any]
 UNKNOWN = "unknown"
 GAMMAS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
-class PlaceTracker(BaseEstimator):  # type: ignore[misc]
+class PlaceTracker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Follows places along sequences of bags.
 
     Each place has a model of its bags; a Markov chain says how places follow one another. Likelihoods of images
@@ -48,6 +50,7 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
     gamma_ : the weight in use
     classifier_ : the fitted model of the places
     gamma_scores_ : accuracy of each tried gamma in cross-validation, filtered
+    n_iter_ : passes over the frames for the transitions: one to count, or those of EM
 
     Examples
     --------
@@ -96,9 +99,11 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
         y : the place of each frame
         lengths : frames in each sequence, one after the other; None takes all for one sequence
         """
-        X, labels = _bags(X), np.asarray(y)
-        if labels.shape != (X.shape[0],):
-            raise ValueError(f"y has shape {labels.shape}; wanted one place per frame, ({X.shape[0]},)")
+        if y is not None and _num_samples(y) != _num_samples(X):
+            raise ValueError(f"y has shape ({_num_samples(y)},); wanted one place per frame, ({_num_samples(X)},)")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=None)
+        check_classification_targets(y)
+        labels = np.asarray(y)
         parts = sequences(X.shape[0], lengths)
         places = np.unique(labels)
         self._check_options(places)
@@ -108,6 +113,7 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
         self.chain_ = self._first_chain(*counts)
         self.classifier_ = self._new_classifier().fit(X, labels)
         self.mean_score_ = 0.0 if self.unknown is None else self._mean_score(X)
+        self.n_iter_ = 1  # counting takes one pass
         self.gamma_scores_: dict[float, float] = {}
         self.gamma_ = self._choose_gamma(X, labels, parts) if self.gamma == "cv" else float(self.gamma)
         if isinstance(self.transitions, str) and self.transitions == "em":
@@ -149,6 +155,14 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return Tracking(self)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._new_classifier()).input_tags
+        tags.input_tags.sparse, tags.input_tags.positive_only = inner.sparse, inner.positive_only
+        # Scikit-learn tries two columns of Gaussian blobs, in no order: no walk at all.
+        tags.classifier_tags.poor_score = True
+        return tags
+
     def _each(self, X: Any, lengths: Sequence[int] | None, work: Any) -> Array:
         check_is_fitted(self)
         scores = self._scores(X)
@@ -163,9 +177,8 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
 
     def _raw(self, X: Any) -> tuple[Array, Array]:
         """Give the log-likelihood of every frame in every place, and the tokens of each frame as the model sees it."""
-        X, model = _bags(X), self.classifier_
-        while isinstance(model, Pipeline):
-            X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+        X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
+        model, X = at_the_end(self.classifier_, X)
         tokens = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
         if hasattr(model, "log_likelihoods"):
             return np.asarray(model.log_likelihoods(X), dtype=np.float64), tokens
@@ -218,7 +231,8 @@ class PlaceTracker(BaseEstimator):  # type: ignore[misc]
     def _by_em(self, scores: list[Array]) -> chains.Chain:
         """Re-estimate the moves until the log-likelihood with its prior no longer rises; the start stays."""
         chain, n_frames, last = self.chain_, sum(map(len, scores)), -np.inf
-        for _ in range(self.max_iter):
+        for number in range(1, self.max_iter + 1):
+            self.n_iter_ = number
             parts = [chains.expected_moves(chain, each) for each in scores]
             prior = self.pseudocount * chain.log_move.sum() if self.pseudocount else 0.0
             objective = sum(evidence for _, _, evidence in parts) + prior
@@ -288,10 +302,6 @@ def sequences(n_frames: int, lengths: Sequence[int] | None) -> list[slice]:
         raise ValueError(f"lengths add up to {sum(wanted)}; wanted {n_frames}, the number of frames")
     ends = np.cumsum([0, *wanted])
     return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-def _bags(X: Any) -> Any:
-    return check_array(X, accept_sparse="csr", dtype=None, ensure_min_features=1)
 
 
 def _folds(parts: list[slice], n: int) -> list[list[slice]]:
