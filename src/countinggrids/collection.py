@@ -215,6 +215,13 @@ class Collection:
         counts = bags.coarsen(self.counts, len(self.vocabulary), self.sections, coarse)
         return Collection(counts, self.vocabulary, self.items, coarse, self.steps)
 
+    def for_model(self, model: Any) -> "Collection":
+        """Bring the bags to the sections that a model takes; raise if the model was learnt from other features."""
+        if model.fingerprint_ not in (None, self.fingerprint):
+            raise ValueError(f"{self!r} has other features than the model; wanted the same; bag with --codebook")
+        finest = model._geometry().painted
+        return self.coarsen(finest) if len(self.sections) == len(finest) else self
+
     def take_features(self, features: Any) -> "Collection":
         """Give some of the features, by their numbers or by a mask; new images can then no longer be bagged alike."""
         kept = chosen(features, len(self.vocabulary))

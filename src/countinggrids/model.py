@@ -213,6 +213,19 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         storage.save(self, path)
 
+    def explore(self, collection: Any, height: int = 640, title: str = "") -> Any:
+        """Show a collection on this grid as a map to walk through, where a notebook displays its last value.
+
+        Parameters
+        ----------
+        collection : the `Collection` that the grid was learnt from, or one with the same features
+        height : pixels
+        title : a heading
+        """
+        from countinggrids.explore import Atlas, Page
+
+        return Page(Atlas(self, collection, title), height)
+
     def _keep(self, grid: em.Grid, geometry: Geometry) -> None:
         by_group = grid.pi.reshape(geometry.groups, -1, *geometry.grid)
         public = np.ascontiguousarray(np.moveaxis(by_group, (0, 1), (-2, -1)))

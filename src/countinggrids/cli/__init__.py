@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, models, plots, uses
+from countinggrids.cli import bag, explore, models, plots, uses
 
 app = typer.Typer(
     help="Counting grids: lay bags of features out on a torus, so that nearby windows explain similar bags.",
@@ -25,6 +25,8 @@ app.command()(uses.track)
 app.command()(uses.cluster)
 app.command()(plots.plot)
 app.command()(plots.movie)
+app.command()(explore.browse)
+app.command()(explore.export)
 
 
 def _version(is_asked: bool) -> None:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from countinggrids.collection import Collection
     from countinggrids.learn import Callback
-    from countinggrids.model import GridModel
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs to read.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output.")]
@@ -77,18 +75,6 @@ def one_line(name: str) -> str:
     """Escape what would break a line of output in two, or could not be printed."""
     escaped = name.translate({9: "\\t", 10: "\\n", 13: "\\r"})
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def check_features(model: "GridModel", collection: "Collection", path: Path) -> None:
-    """Raise if a collection has other features than a model was learnt from."""
-    if model.fingerprint_ not in (None, collection.fingerprint):
-        raise ValueError(f"{path} has other features than the model; wanted the same; bag with --codebook")
-
-
-def at_sections(collection: "Collection", model: "GridModel") -> "Collection":
-    """Bring a collection to the sections that a model takes."""
-    finest = model._geometry().painted
-    return collection.coarsen(finest) if len(collection.sections) == len(finest) else collection
 
 
 def say(text: str) -> None:

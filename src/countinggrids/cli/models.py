@@ -144,8 +144,7 @@ def bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
     X = read(path)
     if not isinstance(X, countinggrids.Collection):
         return X, None
-    common.check_features(model, X, path)
-    collection = common.at_sections(X, model)
+    collection = X.for_model(model)
     return collection.counts, _names(collection)
 
 

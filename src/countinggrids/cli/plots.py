@@ -159,8 +159,7 @@ def _bags(path: Path, model: "GridModel") -> tuple[Any, Any]:
     X = models.read(path)
     if not isinstance(X, countinggrids.Collection):
         return X, None
-    common.check_features(model, X, path)
-    return common.at_sections(X, model).counts, X.vocabulary
+    return X.for_model(model).counts, X.vocabulary
 
 
 def _check(what: What, X: Any, vocabulary: Any, bag: int, n_windows: int) -> None:

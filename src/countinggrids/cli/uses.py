@@ -187,8 +187,7 @@ def cluster(
             model = _grid(collection, len(collection), grid, window).set_params(random_state=seed)
         else:
             model = countinggrids.load(model_file)
-            common.check_features(model, collection, bags)
-            collection = common.at_sections(collection, model)
+            collection = collection.for_model(model)
         if plot is not None and len(model._geometry().grid) != 2:
             raise ValueError("--plot draws grids with two axes; wanted such a grid; leave --plot out")
         with common.working("learning the grid"):

@@ -1,5 +1,6 @@
 """Pixels from files and arrays: eight bits, upright, grey or RGB; or a plain word on why not."""
 
+import io
 import os
 import struct
 from collections.abc import Iterator
@@ -41,15 +42,21 @@ def read(source: Any, is_colour: bool = False, max_side: int | None = None) -> N
         If the file is broken, truncated, empty, too large or no image.
     """
     if not isinstance(source, str | os.PathLike):
-        return _finished(_pillow().fromarray(_eight_bits(source)), is_colour, max_side)
+        return _finished(pillow().fromarray(_eight_bits(source)), is_colour, max_side)
     with _named(source):
-        return _finished(_decoded(source), is_colour, max_side)
+        return _finished(_decoded(_there(source), source), is_colour, max_side)
+
+
+def read_bytes(content: bytes, is_colour: bool = True) -> NDArray[np.uint8]:
+    """Read an image that is in memory, such as one that was dropped onto a page; as `read` does."""
+    with _named("the image"):
+        return _finished(_decoded(io.BytesIO(content), "the image"), is_colour, None)
 
 
 def read_raw(path: str | os.PathLike[str]) -> NDArray[Any]:
     """Read the numbers in an image file as they are: grey levels or palette indices, not colours."""
     with _named(path):
-        image = _decoded(path)
+        image = _decoded(_there(path), path)
         return np.asarray(image if image.mode in ("P", "L", "I", "I;16", "1") else image.convert("L"))
 
 
@@ -66,17 +73,15 @@ def _finished(image: Any, is_colour: bool, max_side: int | None) -> NDArray[np.u
     if max_side is not None and max(image.size) > max_side:
         scale = max_side / max(image.size)
         width, height = (max(1, round(n * scale)) for n in image.size)
-        image = image.resize((width, height), _pillow().Resampling.BOX)
+        image = image.resize((width, height), pillow().Resampling.BOX)
     return np.asarray(image)
 
 
 @contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
     """Say which file it was that could not be read."""
-    if not os.path.isfile(path):
-        raise BadItemError(f"{path} is not there or no file; wanted an image; check the path")
     expected = (OSError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
-    bomb = _pillow().DecompressionBombError
+    bomb = pillow().DecompressionBombError
     try:
         yield
     except BadItemError:
@@ -86,20 +91,27 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
         raise BadItemError(f"{path} cannot be read ({reason}); wanted an image that Pillow opens") from error
 
 
-def _decoded(path: str | os.PathLike[str]) -> Any:
+def _there(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    if not os.path.isfile(path):
+        raise BadItemError(f"{path} is not there or no file; wanted an image; check the path")
+    return path
+
+
+def _decoded(source: Any, name: object) -> Any:
     """Decode the first frame and set it upright."""
     from PIL import ImageOps
 
-    with _pillow().open(path, formats=FORMATS) as file:
+    with pillow().open(source, formats=FORMATS) as file:
         if file.width * file.height > MAX_PIXELS:
             raise BadItemError(
-                f"{path} has {file.width}x{file.height} pixels; wanted at most {MAX_PIXELS}; shrink it first"
+                f"{name} has {file.width}x{file.height} pixels; wanted at most {MAX_PIXELS}; shrink it first"
             )
         file.load()
         return ImageOps.exif_transpose(file)
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """Give Pillow's module for images, or say how to get it."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -110,10 +122,10 @@ def _pillow() -> Any:
 def _plain(image: Any) -> Any:
     """Bring 16-bit, float and transparent images to eight bits without alpha."""
     if image.mode in ("F", "I") or image.mode.startswith("I;16"):
-        return _pillow().fromarray(_eight_bits(_spread(np.asarray(image))))
+        return pillow().fromarray(_eight_bits(_spread(np.asarray(image))))
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
-        ground = _pillow().new("RGBA", image.size, "white")
+        ground = pillow().new("RGBA", image.size, "white")
         ground.alpha_composite(image)
         return ground
     return image

@@ -1,0 +1,137 @@
+// What is drawn at a zoom: which thumbnails and words have room. Zooms come in levels, so that panning changes nothing
+// and zooming lets more appear in steps; between two levels everything just grows.
+
+const LEVELS_PER_OCTAVE = 2;
+const NEAR = 128; // pixels a cell, from which on dots have their titles beside them
+
+function levelOf(scale) {
+  return 2 ** (Math.round(Math.log2(scale) * LEVELS_PER_OCTAVE) / LEVELS_PER_OCTAVE);
+}
+
+// Boxes on a torus that may not overlap.
+class Room {
+  constructor(grid, bucket) {
+    this.grid = grid;
+    this.n = grid.map((length) => Math.max(1, Math.floor(length / bucket)));
+    this.taken = new Map();
+  }
+
+  *buckets(box) {
+    const [n, size] = [this.n, this.n.map((count, axis) => this.grid[axis] / count)];
+    const spans = [0, 1].map((axis) => {
+      const first = Math.floor((box.at[axis] - box.half[axis]) / size[axis]);
+      const last = Math.floor((box.at[axis] + box.half[axis]) / size[axis]);
+      return [first, Math.min(last, first + n[axis] - 1)];
+    });
+    for (let i = spans[0][0]; i <= spans[0][1]; i++)
+      for (let j = spans[1][0]; j <= spans[1][1]; j++) yield wrap(i, n[0]) * n[1] + wrap(j, n[1]);
+  }
+
+  isFree(box) {
+    for (const bucket of this.buckets(box))
+      for (const other of this.taken.get(bucket) || []) if (this.overlaps(box, other)) return false;
+    return true;
+  }
+
+  // Take the room for a box if it is free.
+  take(box) {
+    if (!this.isFree(box)) return false;
+    for (const bucket of this.buckets(box)) {
+      if (!this.taken.has(bucket)) this.taken.set(bucket, []);
+      this.taken.get(bucket).push(box);
+    }
+    return true;
+  }
+
+  overlaps(a, b) {
+    return [0, 1].every((axis) => Math.abs(shortest(a.at[axis], b.at[axis], this.grid[axis])) < a.half[axis] + b.half[axis]);
+  }
+}
+
+// Pictures of one cell stand in rows within it: none hides another once one is close enough. Dots are strewn over it, evenly
+// but without rows to catch the eye.
+function spread(items, grid, middle, hasThumbs) {
+  const off = middle.map((length) => length % 1); // windows of even length have their middle between two cells
+  const places = new Array(items.n);
+  const inCell = new Map();
+  for (let i = 0; i < items.n; i++) {
+    const [row, column] = [items.row[i], items.column[i]].map((at, axis) => wrap(Math.floor(at - off[axis] + 0.5), grid[axis]));
+    const cell = row * grid[1] + column;
+    if (!inCell.has(cell)) inCell.set(cell, []);
+    inCell.get(cell).push(i);
+  }
+  let densest = 1;
+  const rank = new Int32Array(items.n);
+  const gap = new Float32Array(items.n); // cells from an item to the next
+  for (const [cell, members] of inCell) {
+    const side = Math.ceil(Math.sqrt(members.length));
+    densest = Math.max(densest, side);
+    members.sort((a, b) => items.posterior[items.start[b]] - items.posterior[items.start[a]] || a - b);
+    members.forEach((item, k) => {
+      const inside = hasThumbs ? [(Math.floor(k / side) + 0.5) / side, ((k % side) + 0.5) / side] : strewn(k + (cell % 97));
+      places[item] = [Math.floor(cell / grid[1]) + off[0] + inside[0], (cell % grid[1]) + off[1] + inside[1]];
+      rank[item] = k;
+      gap[item] = 1 / side;
+    });
+  }
+  // The surest item of every cell comes first, then every second one, and so on.
+  const order = [...rank.keys()].sort((a, b) => rank[a] - rank[b] || a - b);
+  return { places, order, gap, densest };
+}
+
+// The k-th point of a sequence that fills a square evenly (Roberts' additive recurrence).
+function strewn(k) {
+  return [(0.5 + k * 0.7548776662466927) % 1, (0.5 + k * 0.5698402909980532) % 1];
+}
+
+// Choose the items that are shown as thumbnails at a level; the size is in cells.
+function chooseThumbs(places, order, isShown, grid, level) {
+  const pixels = Math.min(104, Math.max(44, level * 0.95));
+  const half = (pixels * 1.06) / level / 2;
+  const room = new Room(grid, half * 2);
+  const chosen = [];
+  for (const item of order) if (isShown[item] && room.take({ at: places[item], half: [half, half] })) chosen.push(item);
+  return { chosen, size: pixels / level };
+}
+
+// Choose the words that are written at a level, broad ones first; sizes are in cells.
+function chooseWords(chart, level, measure, room) {
+  const { grid, names, words } = chart;
+  const near = new Map();
+  const chosen = [];
+  const apart = Math.max(260, level * 2.5);
+  for (const [name, row, column, weight, rank] of words) {
+    const wide = [1, 0.62, 0.36, 0.2, 0.12][rank];
+    const pixels = 11 + 19 * Math.sqrt(Math.min(1, weight)) * Math.min(1, wide * Math.max(1, level / 24));
+    const at = [row + 0.5, column + 0.5];
+    const others = near.get(name) || [];
+    if (others.some((other) => distance(at, other, grid) * level < apart)) continue;
+    const half = [(pixels * 1.15) / level / 2, (measure(names[name]) * pixels + 8) / level / 2];
+    if (half[1] * 2 > grid[1] || !room.take({ at, half })) continue;
+    near.set(name, [...others, at]);
+    chosen.push({ name: names[name], at, size: pixels / level });
+  }
+  return chosen;
+}
+
+// Choose the titles that are written beside their dots, where words leave room.
+function chooseTitles(map, level) {
+  const pixels = 11;
+  const chosen = [];
+  if (level < NEAR) return chosen;
+  const dots = new Room(map.grid, 40 / level);
+  for (const item of map.order) if (map.isShown[item]) dots.take({ at: map.places[item], half: [4 / level, 4 / level] });
+  for (const item of map.order) {
+    if (!map.isShown[item]) continue;
+    const text = shortened(map.chart.items.lead?.[item] || map.chart.items.title[item], 34);
+    const wide = (map.widthOf(text) * pixels) / level;
+    const [row, column] = map.places[item];
+    const box = { at: [row, column + 9 / level + wide / 2], half: [(pixels * 0.7) / level, wide / 2 + 2 / level] };
+    if (wide < map.grid[1] / 2 && dots.isFree(box) && map.room(level).take(box)) chosen.push({ name: text, at: box.at, size: pixels / level });
+  }
+  return chosen;
+}
+
+function shortened(text, length) {
+  return text.length > length ? `${text.slice(0, length).trimEnd()}…` : text;
+}

@@ -1,0 +1,75 @@
+"""Small collections with a map each: texts, drawn pictures in sequences, and texts that mean harm."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from maps import HOSTILE, atlas_of, draw, saved, texts
+
+import countinggrids as cg
+from countinggrids import datasets
+from countinggrids.features import Codebook, DenseSIFT, Words
+from countinggrids.features.text import Document
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("explore")
+
+
+@pytest.fixture(scope="session")
+def stories(folder):
+    """Texts: files of the collection and of its model."""
+    collection = cg.Collection.from_texts(texts(), Words(min_df=2))
+    return saved(folder / "stories", collection, cg.CountingGrid((10, 12), (3, 4), random_state=0))
+
+
+@pytest.fixture(scope="session")
+def walks(folder):
+    """Pictures in three walks: files of the collection and of its model."""
+    rng = np.random.default_rng(0)
+    for number, kind in enumerate(("hills", "sea", "houses")):
+        for frame in range(16):
+            path = folder / "frames" / f"walk {number}" / f"frame_{frame:03}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draw(kind, 3 * frame, rng).save(path)
+    items = datasets.frames(folder / "frames")
+    labels = np.repeat(["hills", "sea", "houses"], 16)
+    items = items.with_columns(label=labels, split=["train", "test"] * 24)
+    sift, book = DenseSIFT(patch=16, step=8), Codebook(24, random_state=0)
+    book.fit(sift.transform([items.path(i) for i in range(len(items))]))
+    collection = cg.Collection.from_images(items, [sift, book], (2, 2))
+    return saved(folder / "walks", collection, cg.CountingGrid((12, 12), (4, 4), (2, 2), random_state=0))
+
+
+@pytest.fixture(scope="session")
+def harmful(folder):
+    """Texts whose titles, labels, links and words mean harm."""
+    plain = list(texts(24))
+    bad = [
+        Document(f"{text} tea cup milk", text, "javascript:window.harmed=4", text, path=text, time=float(i))
+        for i, text in enumerate(HOSTILE)
+    ]
+    words = Words(token_pattern=r"\S+", lowercase=False)
+    collection = cg.Collection.from_texts([*plain, *bad], words)
+    return saved(folder / "harmful", collection, cg.CountingGrid((8, 8), (3, 3), random_state=0))
+
+
+@pytest.fixture(scope="session")
+def story_atlas(stories):
+    return atlas_of(stories)
+
+
+@pytest.fixture(scope="session")
+def walk_atlas(walks):
+    return atlas_of(walks)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Where a browser is, or a skip."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("needs a browser: apt-get install chromium brings one")
+    return Path(found)
