@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import countinggrids as cg
+from countinggrids import demo
 from countinggrids.alignment import align
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -14,7 +15,7 @@ import scene
 
 
 def put_back(data, sections, seed, **options):
-    labels, _ = scene.drawing(data)
+    labels = demo.tree_scene(data).labels
     corners, maps = scene.windows(labels, seed)
     X = cg.bag(maps, sections, scene.N_COLOURS)
     model = cg.CountingGrid(scene.GRID, scene.WINDOW, sections, random_state=seed, **options).fit(X)

@@ -13,7 +13,7 @@ from countinggrids.plot.canvas import Flat
 
 Picture = NDArray[np.uint8]
 
-PAPER, INK, GREY = (255, 255, 255), (40, 40, 40), (215, 215, 215)
+PAPER, INK = (255, 255, 255), (40, 40, 40)
 COLOURS = ((227, 26, 28), (255, 200, 0), (31, 120, 255), (40, 200, 70), (200, 60, 220), (0, 210, 210))
 """The colours of the outlined bags."""
 GAP, CAPTION = 12, 30
@@ -64,7 +64,7 @@ class Stage:
         self.left = 0
         if beside is not None:
             self.left = round(beside.shape[1] * self.height / beside.shape[0]) + GAP
-        # Half the film's formats want even sides.
+        # The video formats want even sides.
         even = [n + n % 2 for n in (self.height + CAPTION, self.left + self.width)]
         self.canvas = Image.new("RGB", (even[1], even[0]), PAPER)
         if beside is not None:
