@@ -17,13 +17,12 @@ import cv2
 import numpy as np
 from PIL import Image
 from sklearn.datasets import load_sample_images
-from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 import common
 import countinggrids as cg
 from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT, Stream, pictures
+from countinggrids.rivals import PyramidClassifier
 
 N_IMAGES = 400
 
@@ -62,30 +61,14 @@ def speed():
     print(f"  ratio of times: {ours / theirs:.2f}")
 
 
-def pyramid(labels, n_words):
-    """Give the weighted histograms of a spatial pyramid of three levels."""
-    X = cg.bag([labels], (4, 4), n_words)
-    cells = X.toarray().reshape(4, 4, n_words) / labels.size
-    halves = cells.reshape(2, 2, 2, 2, n_words).sum(axis=(1, 3))
-    return np.concatenate([cells.ravel() / 2, halves.ravel() / 4, cells.sum(axis=(0, 1)) / 4]).astype(np.float32)
-
-
-def intersections(A, B):
-    """Give the histogram intersection of every row of A with every row of B."""
-    return np.stack([np.minimum(row, B).sum(axis=1) for row in A])
-
-
 def accuracy(folder, seed):
     items = datasets.scenes15(folder)
     paths = [items.path(i) for i in range(len(items))]
     is_train, classes = items["split"] == "train", items["label"].astype(str)
     sift, book = DenseSIFT(), Codebook(200, random_state=seed)
     book.fit(sift.transform([path for path, is_in in zip(paths, is_train, strict=True) if is_in]))
-    maps = book.transform(sift.transform(paths))
-    X = np.stack([pyramid(np.asarray(each), 200) for each in maps])
-    svm = SVC(C=10, kernel="precomputed").fit(intersections(X[is_train], X[is_train]), classes[is_train])
-    with threadpool_limits(1):
-        is_right = svm.predict(intersections(X[~is_train], X[is_train])) == classes[~is_train]
+    X = cg.bag(book.transform(sift.transform(paths)), (4, 4), 200)
+    is_right = PyramidClassifier().fit(X[is_train], classes[is_train]).predict(X[~is_train]) == classes[~is_train]
     return is_right.mean(), np.mean([is_right[classes[~is_train] == name].mean() for name in set(classes)])
 
 

@@ -10,7 +10,6 @@ import copy
 import time
 import warnings
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -21,7 +20,7 @@ import countinggrids as cg
 from common import n_splits, table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT, mirrored
-from countinggrids.rivals import LDA
+from countinggrids.rivals import LDA, PyramidKernel
 
 ANNEAL = (0.1, 1.05, 1.0)
 FINEST = (4, 4)
@@ -102,24 +101,6 @@ def first_of(classifier):
     return one
 
 
-def pyramid(X):
-    """Stack the weighted histograms of three levels."""
-    levels = [cg.BagCoarsener(n, FINEST).fit_transform(X) * weight for n, weight in ((4, 0.5), (2, 0.25), (1, 0.25))]
-    return (np.hstack(levels) / X.sum(axis=1, keepdims=True)).astype(np.float32)
-
-
-@numba.njit(fastmath=True)
-def intersections(A, B):
-    K = np.zeros((len(A), len(B)), np.float32)
-    for i in range(len(A)):
-        for j in range(len(B)):
-            total = np.float32(0)
-            for d in range(A.shape[1]):
-                total += min(A[i, d], B[j, d])
-            K[i, j] = total
-    return K
-
-
 def svm_accuracy(split, K, rows):
     """Train an SVM on rows of `both`; K holds them against `both` and the test images."""
     svm = SVC(C=10, kernel="precomputed").fit(K[np.ix_(rows, rows)], split.y[split.both[rows]])
@@ -129,8 +110,8 @@ def svm_accuracy(split, K, rows):
 def kernels(split, classifiers):
     """Give the kernels of the pyramid and of the score spaces, `both` against `both` and the test images."""
     rows, n = np.r_[split.both, split.test], len(split.both)
-    histograms = pyramid(split.X[rows])
-    found = {"spatial pyramid kernel": intersections(histograms[:n], histograms)}
+    pyramid = PyramidKernel(FINEST).fit(split.X[rows])
+    found = {"spatial pyramid kernel": pyramid.transform(split.X[split.both])}
     for sections, classifier in classifiers.items():
         space = cg.ScoreSpace(first_of(classifier), sum_over="nothing", center=False).fit(split.X)
         vectors = space.transform(split.X[rows])

@@ -132,7 +132,7 @@ class SparseCounts:
         out = np.empty((n_rows, self.run_start.size, prod(self.grid) // self.run_start.size), table.dtype)
         ends = self.matrix.indptr[rows.start : rows.start + n_rows + 1]
         data = self.matrix.data.astype(table.dtype, copy=False)
-        _compiled(_match)(
+        compiled(_match)(
             ends, self.matrix.indices, data, self.n_features, table, self.section_start, self.run_start, out
         )
         return out.reshape(n_rows, -1)
@@ -145,12 +145,12 @@ class SparseCounts:
         def stripe(features: slice) -> None:
             some = (columns.indptr, columns.indices, data, self.n_features, features.start, features.stop)
             if sp.issparse(q):
-                _compiled(_paint_sparse)(
+                compiled(_paint_sparse)(
                     *some, q.indptr, q.indices, q.data, self.section_start, self.cell_start, painted
                 )
             else:
                 runs = q.reshape(q.shape[0], self.run_start.size, -1)
-                _compiled(_paint)(*some, runs, self.section_start, self.run_start, painted)
+                compiled(_paint)(*some, runs, self.section_start, self.run_start, painted)
 
         list(run.map(stripe, self._feature_ranges))
         return torus.fold(painted.reshape(-1, *self.padded), self.pad)
@@ -192,12 +192,12 @@ def _slices(n: int, size: int) -> list[slice]:
 
 
 @lru_cache
-def _compiled(kernel: Callable[..., None]) -> Callable[..., None]:
+def compiled(kernel: Callable[..., None]) -> Callable[..., None]:
     """Compile a kernel at its first use; nothing is kept on disk."""
     import numba
 
-    compiled: Callable[..., None] = numba.njit(nogil=True, error_model="numpy")(kernel)
-    return compiled
+    quick: Callable[..., None] = numba.njit(nogil=True, error_model="numpy")(kernel)
+    return quick
 
 
 def _match(ends, columns, counts, n_features, table, section_start, run_start, out):  # type: ignore[no-untyped-def]

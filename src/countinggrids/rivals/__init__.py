@@ -1,5 +1,6 @@
 """Models that the paper compares with, on the same bags."""
 
 from countinggrids.rivals.lda import LDA
+from countinggrids.rivals.pyramid import PyramidClassifier, PyramidKernel
 
-__all__ = ["LDA"]
+__all__ = ["LDA", "PyramidClassifier", "PyramidKernel"]

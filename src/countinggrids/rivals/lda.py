@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, psi
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from countinggrids.rivals.options import check_eta, check_whole, checked_counts, pseudocounts
 
 Array = NDArray[np.float64]
 STILL = 1e-4  # change of a bag's shares, per token, below which its q(theta) is found
@@ -82,13 +84,13 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the topics."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True)
+        X = checked_counts(self, X, is_fitting=True)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self._check_options()
+        check_whole(self, "n_components", "max_iter")
+        check_eta(self.eta)
         self.alpha_ = 1 / self.n_components if self.alpha is None else self.alpha
         totals = np.asarray(X.T @ weights).ravel()
-        is_automatic = isinstance(self.eta, str)
-        eta = 0.2 * totals / self.n_components if is_automatic else np.full(X.shape[1], float(self.eta))
+        eta = pseudocounts(self.eta, totals, self.n_components)
         rng = check_random_state(self.random_state)
         topics = rng.gamma(1.0, size=(self.n_components, X.shape[1])) * (totals + eta + SMALLEST)
         self.topics_ = topics / topics.sum(axis=1, keepdims=True)
@@ -119,15 +121,9 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Give the mean bound."""
         return float(self.score_samples(X).mean())
 
-    def _check_options(self) -> None:
-        if isinstance(self.eta, str) and self.eta != "auto":
-            raise ValueError(f"eta is {self.eta!r}; wanted 'auto' or a number; give for instance eta=0.1")
-        if self.n_components < 1 or self.max_iter < 1:
-            raise ValueError(f"n_components is {self.n_components}, max_iter {self.max_iter}; wanted at least 1")
-
     def _posterior(self, X: Any) -> Posterior:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True, reset=False)
+        X = checked_counts(self, X, is_fitting=False)
         return self._e_step(X, None, np.ones(X.shape[0]), max_iter=200)
 
     def _e_step(self, X: Any, gamma: Array | None, weights: Array, max_iter: int) -> Posterior:
