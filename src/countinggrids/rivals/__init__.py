@@ -2,5 +2,6 @@
 
 from countinggrids.rivals.lda import LDA
 from countinggrids.rivals.pyramid import PyramidClassifier, PyramidKernel
+from countinggrids.rivals.tessellated import Tessellated
 
-__all__ = ["LDA", "PyramidClassifier", "PyramidKernel"]
+__all__ = ["LDA", "PyramidClassifier", "PyramidKernel", "Tessellated"]
