@@ -1,5 +1,7 @@
 """The models that the paper compares with, as plain loops over their definitions."""
 
+import itertools
+
 import numpy as np
 
 
@@ -18,3 +20,28 @@ def pyramid_kernel(a, b, sections):
                 for z in range(a.shape[2]):
                     total += weight * min(a[here][..., z].sum(), b[here][..., z].sum())
     return total
+
+
+def reconfigurable_by_enumeration(bag, models, prior):
+    """Add up p(bag, assignment) over every way to assign region models to the regions of a bag, (regions, features)."""
+    total = 0.0
+    for assignment in itertools.product(range(len(models)), repeat=len(bag)):
+        p = 1.0
+        for region, k in enumerate(assignment):
+            p *= prior[region, k]
+            for z, count in enumerate(bag[region]):
+                p *= models[k, z] ** count
+        total += p
+    return np.log(total)
+
+
+def reconfigurable_step(bags, models, prior, alpha, eta):
+    """Make one EM step, bags (bags, regions, features); give new models and priors."""
+    seen, used = np.zeros_like(models) + eta, np.zeros_like(prior) + alpha
+    for bag in bags:
+        for region, counts in enumerate(bag):
+            p = [prior[region, k] * np.prod(models[k] ** counts) for k in range(len(models))]
+            for k in range(len(models)):
+                used[region, k] += p[k] / sum(p)
+                seen[k] += p[k] / sum(p) * counts
+    return seen / seen.sum(axis=1, keepdims=True), used / used.sum(axis=1, keepdims=True)

@@ -2,6 +2,13 @@
 
 from countinggrids.rivals.lda import LDA
 from countinggrids.rivals.pyramid import PyramidClassifier, PyramidKernel
+from countinggrids.rivals.reconfigurable import ReconfigurableBags
 from countinggrids.rivals.tessellated import Tessellated
 
-__all__ = ["LDA", "PyramidClassifier", "PyramidKernel", "Tessellated"]
+__all__ = [
+    "LDA",
+    "PyramidClassifier",
+    "PyramidKernel",
+    "ReconfigurableBags",
+    "Tessellated",
+]
