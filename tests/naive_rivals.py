@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+from scipy.special import digamma
 
 
 def pyramid_kernel(a, b, sections):
@@ -45,3 +46,13 @@ def reconfigurable_step(bags, models, prior, alpha, eta):
                 used[region, k] += p[k] / sum(p)
                 seen[k] += p[k] / sum(p) * counts
     return seen / seen.sum(axis=1, keepdims=True), used / used.sum(axis=1, keepdims=True)
+
+
+def polya_step(bags, alpha, weights):
+    """Make one step of Minka's fixed point without a prior, for one component."""
+    above, below = np.zeros_like(alpha), 0.0
+    for bag, weight in zip(bags, weights, strict=True):
+        below += weight * (digamma(bag.sum() + alpha.sum()) - digamma(alpha.sum()))
+        for z, count in enumerate(bag):
+            above[z] += weight * (digamma(count + alpha[z]) - digamma(alpha[z]))
+    return alpha * above / below

@@ -1,12 +1,14 @@
 """Models that the paper compares with, on the same bags."""
 
 from countinggrids.rivals.lda import LDA
+from countinggrids.rivals.polya import PolyaMixture
 from countinggrids.rivals.pyramid import PyramidClassifier, PyramidKernel
 from countinggrids.rivals.reconfigurable import ReconfigurableBags
 from countinggrids.rivals.tessellated import Tessellated
 
 __all__ = [
     "LDA",
+    "PolyaMixture",
     "PyramidClassifier",
     "PyramidKernel",
     "ReconfigurableBags",
