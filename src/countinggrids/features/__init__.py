@@ -2,6 +2,7 @@
 
 from countinggrids.features.codebook import Codebook
 from countinggrids.features.colours import Colours
+from countinggrids.features.gist import Gist
 from countinggrids.features.labels import LabelMaps
 from countinggrids.features.maps import FeatureMap
 from countinggrids.features.pictures import mirrored
@@ -17,6 +18,7 @@ __all__ = [
     "Colours",
     "DenseSIFT",
     "FeatureMap",
+    "Gist",
     "LabelMaps",
     "Stream",
     "Textons",
