@@ -1,6 +1,7 @@
-"""Models that the paper compares with, on the same bags."""
+"""Models that the paper compares with, on the same bags, and on images."""
 
 from countinggrids.rivals.lda import LDA
+from countinggrids.rivals.places import Views, gist_places
 from countinggrids.rivals.polya import PolyaMixture
 from countinggrids.rivals.pyramid import PyramidClassifier, PyramidKernel
 from countinggrids.rivals.reconfigurable import ReconfigurableBags
@@ -13,4 +14,6 @@ __all__ = [
     "PyramidKernel",
     "ReconfigurableBags",
     "Tessellated",
+    "Views",
+    "gist_places",
 ]
