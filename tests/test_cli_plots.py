@@ -157,6 +157,8 @@ def test_thumbnails_are_shown_where_the_files_are(tmp_path):
 def test_films_are_checked_before_any_work(files, tmp_path):
     told = run("movie", files / "words.cg", "-o", tmp_path / "a.avi", code=2).stderr
     assert told.strip().endswith("wanted a name that ends in .gif, .mp4 or .webm")
+    told = run("movie", "--grid", "6x8", "-o", tmp_path / "a.gif", code=2).stderr
+    assert "--grid, --window and --sections are those of a collection; wanted one; give it first" in told
     told = run("movie", "--scene", "trees", "-o", tmp_path / "a.gif", "--data", tmp_path, code=2).stderr
     assert "trees.npz does not exist; wanted the drawing of trees; give the folder of the data sets" in told
     old = tmp_path / "old.gif"

@@ -57,6 +57,13 @@ def harmful(folder):
 
 
 @pytest.fixture(scope="session")
+def ring(folder):
+    """The same texts on a grid of one axis."""
+    collection = cg.Collection.from_texts(texts(), Words(min_df=2))
+    return saved(folder / "ring", collection, cg.CountingGrid((24,), (4,), random_state=0))
+
+
+@pytest.fixture(scope="session")
 def story_atlas(stories):
     return atlas_of(stories)
 

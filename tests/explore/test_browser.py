@@ -29,12 +29,12 @@ def browser(chromium):
 
 
 @pytest.fixture(scope="module")
-def addresses(stories, walks, harmful, folder):
+def addresses(stories, walks, harmful, ring, folder):
     """The three maps, each served and as a file."""
     with browsing(stories) as first, browsing(walks) as second, browsing(harmful) as third:
         ports = {"stories": first, "walks": second, "harmful": third}
         found = {name: f"http://127.0.0.1:{port}/" for name, port in ports.items()}
-        for name, files in (("stories", stories), ("walks", walks), ("harmful", harmful)):
+        for name, files in (("stories", stories), ("walks", walks), ("harmful", harmful), ("ring", ring)):
             export(atlas_of(files), folder / f"{name}.html")
             found[f"{name}.html"] = (folder / f"{name}.html").as_uri()
         yield found
@@ -393,6 +393,86 @@ def test_an_address_that_makes_no_sense_does_no_harm(visit, hash):
     assert page.locator("#detail h2").first.inner_text() == "How to read this map"
 
 
+@pytest.mark.parametrize("hash", ["#range=10,500", "#sequence=walk 1&at=1.5", "#range=900,100&hide=nothing"])
+@pytest.mark.parametrize("name", ["stories", "walks"])
+def test_an_address_meant_for_another_map_draws_this_one(visit, name, hash):
+    page = visit(name, hash)
+    assert page.locator("#detail h2").count() == 1
+    assert "hide" not in told(page)
+
+
+def test_one_can_go_back_to_what_was_open(visit):
+    page = visit("stories", "#item=3")
+    page.locator("#detail button[data-item]").first.click()
+    settle(page)
+    assert page.locator("#detail h2").inner_text() != "story 3"
+    page.go_back()
+    settle(page)
+    assert page.locator("#detail h2").inner_text() == "story 3"
+    page.evaluate("location.hash = '#row=1&column=1&scale=60'")
+    settle(page)
+    assert page.locator("#detail h2").inner_text() == "How to read this map"
+
+
+def test_an_address_with_a_view_and_a_search_keeps_the_view(visit):
+    page = visit("stories", "#row=1.000&column=1.000&scale=60.00&q=train")
+    page.wait_for_selector("#detail .items")
+    settle(page)
+    assert view(page) == (1.0, 1.0, 60.0)
+
+
+def test_a_late_answer_does_not_replace_a_newer_one(visit):
+    page = visit("stories")
+    page.route("**/search.json?q=train", lambda route: (page.wait_for_timeout(800), route.continue_()))
+    page.fill("#query", "train")
+    page.keyboard.press("Enter")
+    page.fill("#query", "rose")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#detail h2').innerText.includes('rose')")
+    page.wait_for_timeout(1200)
+    assert "rose" in page.locator("#detail h2").inner_text()
+
+
+def test_a_filter_changes_what_is_listed(visit, walk_atlas):
+    row, column = (int(n) for n in np.unravel_index(walk_atlas.usage.argmax(), (12, 12)))
+    page = visit("walks", f"#cell={row},{column}")
+    assert page.locator("#detail button[data-item]").count() > 0
+    page.click("#no-labels")
+    assert page.locator("#detail button[data-item]").count() == 0
+
+
+def test_the_hint_goes_when_a_file_is_carried_away(visit):
+    page = visit("stories")
+    page.evaluate("window.dispatchEvent(new DragEvent('dragover'))")
+    assert page.locator("#drop-hint").is_visible()
+    page.evaluate("window.dispatchEvent(new DragEvent('dragleave', { relatedTarget: null }))")
+    assert page.locator("#drop-hint").is_hidden()
+
+
+def test_a_grid_of_one_axis_is_a_band(visit):
+    page = visit("ring.html")
+    rows = (pixels(page)[:, :, :3] != pixels(page)[0, 0, :3]).any(axis=2).mean(axis=1)
+    drawn = np.flatnonzero(rows > 0.2)
+    assert 0 < len(drawn) < len(rows) / 2
+    assert (np.diff(drawn) == 1).all()
+    before = picture(page)
+    drag(page, 0, 200)
+    assert 0 <= view(page)[0] <= 1
+    drag(page, 60, 0)
+    assert picture(page) != before
+
+
+def test_focus_stays_in_the_panel_and_goes_back_to_the_map(visit):
+    page = visit("stories", "#item=3")
+    page.locator("#detail button[data-item]").nth(2).focus()
+    page.keyboard.press("Enter")
+    settle(page)
+    assert page.evaluate("document.activeElement.id") == "detail"
+    page.locator("#close").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "map"
+
+
 def test_the_keyboard_alone_is_enough(visit):
     page = visit("stories")
     for _ in range(12):
@@ -529,5 +609,8 @@ def test_a_notebooks_frame_shows_the_map(browser, story_atlas, tmp_path):
     inner.locator("body[data-ready=true]").wait_for()
     inner.locator("#map").click(position={"x": 200, "y": 200})
     inner.locator("#close").wait_for()
+    inner.locator("#query").fill("train ticket")
+    inner.locator("#query").press("Enter")
+    inner.get_by_text("Known words").wait_for()
     assert problems == []
     page.close()

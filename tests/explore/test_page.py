@@ -33,7 +33,8 @@ def test_the_page_holds_everything_and_asks_for_nothing(story_atlas):
     assert pack["lexicon"]["n_left_out"] == 0
     outside = re.sub(r"<script type=[^>]*>[^<]*</script>", "", text)
     assert not re.search(
-        r"(src|href)=|@import|url\(", outside.replace("{ src: this.image", "").replace("{ href: address", "")
+        r"(src|href)=(?!\"data:,\")|@import|url\(",
+        outside.replace("{ src: this.image", "").replace("{ href: address", ""),
     )
     assert "connect-src" not in text.split("</head>")[0]
 
@@ -77,6 +78,14 @@ def test_what_the_data_say_stays_data(harmful):
     assert text.count("&lt;script&gt;window.harmed = 9&lt;/script&gt;") == 2
 
 
+def test_a_page_too_small_for_any_thumbnail_says_so(walk_atlas):
+    bare = len(standalone(walk_atlas)) - sum(map(len, images(standalone(walk_atlas)).values()))
+    rest = sum(len(images(standalone(walk_atlas))[name]) for name in ("picture.jpg", "patches.png"))
+    with pytest.warns(UserWarning, match="no text and no thumbnail fits into"):
+        text = standalone(walk_atlas, (bare + rest + 2_000) / 1e6)
+    assert packed(text)["chart"]["sheets"] is None
+
+
 def test_the_command_writes_the_page(walks, tmp_path):
     out = tmp_path / "map.html"
     files = [str(file) for file in walks]
@@ -109,4 +118,4 @@ def test_a_notebook_shows_the_page_in_a_frame(story_atlas):
     code = shown._repr_html_()
     assert code.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
     assert "height:500px" in code
-    assert 'sandbox="allow-scripts allow-popups"' in code
+    assert 'sandbox="allow-scripts allow-popups allow-forms"' in code

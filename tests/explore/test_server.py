@@ -168,7 +168,7 @@ def test_a_taken_port_is_told(stories_port, stories):
 
 
 def test_an_address_told_to_listen_at_is_warned_of_and_takes_numbers(stories):
-    with browsing(stories, "--host", "0.0.0.0", "--allow-host", "maps.example") as port:
+    with browsing(stories, "--host", "0.0.0.0", "--allow-host", "Maps.Example") as port:
         assert ask(port, "/index.json", host="192.0.2.7:8765")[0] == 200
         assert ask(port, "/index.json", host="maps.example")[0] == 200
         assert ask(port, "/index.json", host="evil.example")[0] == 403

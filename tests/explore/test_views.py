@@ -74,6 +74,26 @@ def test_counts_without_an_extractor_can_be_searched(story_atlas):
     assert views.search(bare, "Train")["words"] == ["train"]
 
 
+@pytest.mark.parametrize("query", ["tea", "tea milk train rose", "boat boat wave"])
+def test_a_search_is_placed_as_the_model_places_it(story_atlas, query):
+    counts = views.counted(story_atlas, query)
+    np.testing.assert_allclose(
+        story_atlas.locate(counts).ravel(), story_atlas.model.transform(counts)[0], rtol=1e-3, atol=1e-6
+    )
+
+
+def test_what_falls_where_nothing_lies_lists_the_nearest(story_atlas):
+    row, column = (int(n) for n in np.unravel_index(story_atlas.usage.argmin(), (10, 12)))
+    away = views.distances(story_atlas, np.array([row, column]) + story_atlas.middle)
+    q = np.zeros((10, 12))
+    q[row, column] = 1
+    alone = Atlas(story_atlas.model, story_atlas.collection)
+    alone.locate = lambda counts: q
+    found = [each["item"] for each in views.search(alone, "tea")["items"]]
+    assert len(found) == views.MOST_ITEMS
+    assert away[found[0]] <= np.sort(away)[20]
+
+
 def test_out_of_range_is_told(story_atlas):
     with pytest.raises(LookupError, match="row is 10; wanted 0 to 9"):
         views.cell(story_atlas, 10, 0)
@@ -148,13 +168,25 @@ def test_images_that_are_gone_stay_grey_and_are_counted(walks):
         pictures.full(atlas, 3)
 
 
-def test_a_file_outside_the_collections_folder_is_not_served(walks, tmp_path):
+def test_a_link_that_leads_out_of_the_folder_is_not_served(walks, tmp_path):
     collection = cg.Collection.load(walks[1])
-    root = collection.items.root
-    paths = [f"walk 0/../../{root.name}/{path}" for path in collection.items["path"]]
-    sly = cg.Collection(
-        collection.counts, collection.vocabulary, collection.items.with_columns(path=paths), (2, 2), collection.steps
-    )
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link.png").symlink_to(collection.items.path(0))
+    items = collection.items.with_columns(path=["link.png"] * 48)
+    sly = cg.Collection(collection.counts, collection.vocabulary, items, (2, 2), collection.steps)
+    sly.items.root = tmp_path / "inside"
+    atlas = Atlas(cg.load(walks[0]), sly)
+    assert atlas.collection.items.path(0).is_file()
+    assert pictures.n_missing(atlas) == 48
+    with pytest.raises(LookupError, match="cannot be read"):
+        pictures.full(atlas, 0)
+
+
+def test_a_file_outside_the_collections_folder_is_not_served(walks):
+    collection = cg.Collection.load(walks[1])
+    items = collection.items.with_columns(path=["../walk 1/frame_000.png"] * 48)
+    sly = cg.Collection(collection.counts, collection.vocabulary, items, (2, 2), collection.steps)
+    sly.items.root = collection.items.root / "walk 0"
     assert sly.items.path(0).is_file()
     with pytest.raises(LookupError, match="cannot be read"):
         pictures.full(Atlas(cg.load(walks[0]), sly), 0)

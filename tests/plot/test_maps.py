@@ -189,3 +189,10 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
         ImportError, match=re.escape('plots need matplotlib; pip install "countinggrids[plot]" brings it')
     ):
         plot.prior(model)
+
+
+def test_a_torus_is_not_repeated_without_end(model):
+    with pytest.raises(
+        ValueError, match=r"tiles \(200, 200\) repeat the torus too often; wanted at most 8 along an axis"
+    ):
+        plot.prior(model, tiles=(200, 200))

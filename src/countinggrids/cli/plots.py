@@ -99,6 +99,8 @@ def movie(
         from countinggrids.plot import encode
 
         encode.check(output)
+        if bags is None and (grid or window or sections):
+            raise ValueError("--grid, --window and --sections are those of a collection; wanted one; give it first")
         with common.learning() as callback:
             if bags is None:
                 film, beside = demo.film(_scene(scene, data), seed, every, callback)

@@ -98,6 +98,12 @@ class Atlas:
         return Posterior(self._kept.indices[kept].astype(np.int64), self._kept.data[kept].astype(np.float64))
 
     @cached_property
+    def names(self) -> list[str]:
+        """What an item may be found by: its title, label and file name, whatever their case."""
+        columns = [self.collection.items[name] for name in ("title", "label", "path") if name in self.collection.items]
+        return ["\n".join(column[i] for column in columns).casefold() for i in range(len(self.collection))]
+
+    @cached_property
     def by_cell(self) -> sp.csc_array:
         """(items, cells) posteriors as they are kept, to be looked up by cell."""
         return self._kept.tocsc()
@@ -130,7 +136,15 @@ class Atlas:
 
     def locate(self, counts: Any) -> Array:
         """Give the posterior of one new bag, (rows, columns)."""
-        return self.model.transform(counts)[0].reshape(self.grid).astype(np.float64)
+        if self.model.pi_.shape[:-1] != self.model.log_prior_.shape or np.prod(self.model._geometry().painted) > 1:
+            return self.model.transform(counts)[0].reshape(self.grid).astype(np.float64)
+        # Without sections only the features that the bag has matter: a search need not touch all the others.
+        bag = sp.csr_array(counts)
+        planes = np.moveaxis(self.pi[..., bag.indices], -1, 0)
+        logs = np.log(np.maximum(em.histograms(planes, self.window), em.SMALLEST))
+        joint = self.model.log_prior_.reshape(self.grid) + self.model._beta() * np.tensordot(bag.data, logs, 1)
+        q = np.exp((joint - joint.max()).astype(np.float64))
+        return q / q.sum()
 
     def window_at(self, place: Any) -> tuple[int, int]:
         """Give the window (its first cell) whose middle lies nearest to a place on the map."""

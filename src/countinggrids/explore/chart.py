@@ -16,8 +16,6 @@ N_PAINTED = 4
 """Patches that a cell shows from near."""
 LEAD = 90
 """Letters of a text that lists show."""
-MOST_LABELS = 400
-"""A column with more different values than this is no set of labels to choose from."""
 
 
 def chart(atlas: Atlas) -> dict[str, Any]:
@@ -95,8 +93,7 @@ def _items(atlas: Atlas) -> dict[str, Any]:
     for name in ("label", "split", "sequence"):
         if name in items:
             values, which = np.unique(items[name].astype(str), return_inverse=True)
-            if name == "sequence" or len(values) <= MOST_LABELS:
-                columns[name] = {"values": values.tolist(), "which": which.tolist()}
+            columns[name] = {"values": values.tolist(), "which": which.tolist()}
     if "text" in items:
         columns["lead"] = [_lead(text) for text in items["text"]]
     if "time" in items:

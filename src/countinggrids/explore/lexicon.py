@@ -37,7 +37,7 @@ def lexicon(atlas: Atlas, most_bytes: int = MOST_BYTES) -> tuple[dict[str, Any],
         "names": [atlas.collection.vocabulary.names[i] for i in chosen.tolist()],
         "rows": rows.tolist(),
         "columns": columns.tolist(),
-        "step": STEP,
+        "step": STEP * atlas.model._beta(),
         "log_prior": [round(max(float(value), -60.0), 3) for value in log_prior],
         "n_left_out": len(totals) - n_words,
     }

@@ -5,6 +5,7 @@ import gzip
 import html
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
@@ -16,7 +17,7 @@ from countinggrids import files
 from countinggrids.explore import pictures
 from countinggrids.explore.atlas import Atlas
 from countinggrids.explore.chart import chart
-from countinggrids.explore.lexicon import lexicon
+from countinggrids.explore.lexicon import MOST_BYTES, lexicon
 from countinggrids.explore.views import is_text
 
 SCRIPTS = ("torus", "source", "layout", "map", "panel", "play", "controls", "main")
@@ -63,7 +64,7 @@ def standalone(atlas: Atlas, largest: float = LARGEST, watch: Watch | None = Non
     if not largest > 0:
         raise ValueError(f"the page may have {largest} MB; wanted more than 0; give for instance 25")
     room = int(largest * 1e6)
-    pack = _essentials(atlas)
+    pack = _essentials(atlas, room)
     text = _filled(atlas, pack)
     left = room - len(text.encode())
     if left < 0:
@@ -75,10 +76,12 @@ def standalone(atlas: Atlas, largest: float = LARGEST, watch: Watch | None = Non
         fuller = _filled(atlas, richer)
         if len(fuller.encode()) <= room:
             return fuller
+    if pictures.has_thumbnails(atlas) or "text" in atlas.collection.items:
+        warnings.warn(f"no text and no thumbnail fits into {largest:g} MB; allow more", UserWarning, stacklevel=2)
     return text
 
 
-def _essentials(atlas: Atlas) -> Pack:
+def _essentials(atlas: Atlas, room: int) -> Pack:
     """Give what a page cannot do without."""
     facts = chart(atlas) | {"sheets": None}
     pack: Pack = {"chart": facts, "images": {}, "known": {}}
@@ -87,7 +90,7 @@ def _essentials(atlas: Atlas) -> Pack:
     if facts["patch"]:
         pack["images"]["patches.png"] = _base64(pictures.patches(atlas))
     if is_text(atlas):
-        words, levels = lexicon(atlas)
+        words, levels = lexicon(atlas, min(MOST_BYTES, room // 5))
         pack["lexicon"] = words | {"levels": _base64(levels)}
     items = atlas.collection.items
     pack["known"] = {name: items[name].tolist() for name in ("link", "path") if name in items}
@@ -151,7 +154,7 @@ class Page:
     def _repr_html_(self) -> str:
         source = html.escape(self.text, quote=True)
         style = f"width:100%;height:{self.height}px;border:1px solid #8884;border-radius:6px"
-        return f'<iframe srcdoc="{source}" style="{style}" sandbox="allow-scripts allow-popups"></iframe>'
+        return f'<iframe srcdoc="{source}" style="{style}" sandbox="allow-scripts allow-popups allow-forms"></iframe>'
 
 
 def _page(title: str, data: str, head: str = "") -> str:

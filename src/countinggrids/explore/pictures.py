@@ -2,7 +2,7 @@
 
 import io
 from math import ceil
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,11 +57,11 @@ def has_thumbnails(atlas: Atlas) -> bool:
 
 
 def n_missing(atlas: Atlas) -> int:
-    """Count the images that are not where the collection says."""
+    """Count the images that are not where the collection says, or that lie outside its folder."""
     if not has_thumbnails(atlas):
         return 0
     items = atlas.collection.items
-    return sum(not items.path(i).is_file() for i in range(len(items)))
+    return sum(not items.path(i).is_file() or not _is_within(atlas, i) for i in range(len(items)))
 
 
 def sheet_table(atlas: Atlas, side: int = SIDE) -> dict[str, Any] | None:
@@ -107,10 +107,16 @@ def full(atlas: Atlas, number: int) -> bytes:
 
 
 def _own(atlas: Atlas, number: int, side: int) -> Pixels:
-    """Read the image of an item; one that climbs out of the collection's folder is not the collection's."""
-    if ".." in PurePath(atlas.collection.items.columns["path"][number]).parts:
+    """Read the image of an item; one outside the collection's folder is not the collection's."""
+    if not _is_within(atlas, number):
         raise BadItemError(f"the file of item {number} lies outside the collection's folder; wanted one within it")
     return atlas.collection.thumbnail(number, side)
+
+
+def _is_within(atlas: Atlas, number: int) -> bool:
+    """Tell whether an item's file lies in the collection's folder, links followed; without a folder all do."""
+    items = atlas.collection.items
+    return items.root == Path("") or items.path(number).resolve().is_relative_to(items.root.resolve())
 
 
 def encoded(pixels: Pixels, quality: int | None) -> bytes:

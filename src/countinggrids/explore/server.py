@@ -79,7 +79,7 @@ def serve(routes: Routes, host: str, port: int, hosts: Sequence[str], ready: Cal
     import uvicorn
 
     is_open = host not in LOOPBACK
-    app = application(routes, [*LOOPBACK, host, *hosts], is_open)
+    app = application(routes, [*LOOPBACK, *(name.lower() for name in (host, *hosts))], is_open)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=1)
     listening = _bound(config)
     shown = f"[{host}]" if ":" in host else host

@@ -83,8 +83,10 @@ def item(atlas: Atlas, number: int) -> View:
 
 def search(atlas: Atlas, query: str) -> View:
     """Tell where a text would fall, and which items have it in their title, label or file name: `/search.json?q=`."""
-    named = [brief(atlas, i) for i in _named(atlas, query)]
-    found: View = {"query": query, "named": named[:MOST_ITEMS], "n_named": len(named), "posterior": [], "items": []}
+    wanted = query.strip().casefold()
+    named = [i for i, names in enumerate(atlas.names) if wanted and wanted in names]
+    listed = [brief(atlas, i) for i in named[:MOST_ITEMS]]
+    found: View = {"query": query, "named": listed, "n_named": len(named), "posterior": [], "items": []}
     if not is_text(atlas):
         return found
     counts = counted(atlas, query)
@@ -134,11 +136,16 @@ def telling(atlas: Atlas, flat: int) -> list[View]:
 
 def neighbours(atlas: Atlas, number: int) -> list[tuple[int, float]]:
     """Give the items nearest on the torus and how far they are."""
-    away = np.abs(atlas.places - atlas.places[number])
-    away = np.minimum(away, np.array(atlas.grid) - away)
-    distance = np.round(np.hypot(away[:, 0], away[:, 1]), 3)
+    distance = distances(atlas, atlas.places[number])
     order = np.argsort(distance, kind="stable")
     return [(i, float(distance[i])) for i in order[: N_NEIGHBOURS + 1].tolist() if i != number][:N_NEIGHBOURS]
+
+
+def distances(atlas: Atlas, place: Any) -> Any:
+    """Give how far every item lies from a place, on the torus, in cells."""
+    away = np.abs(atlas.places - np.asarray(place)) % atlas.grid
+    away = np.minimum(away, np.array(atlas.grid) - away)
+    return np.round(np.hypot(away[:, 0], away[:, 1]), 3)
 
 
 def lit(atlas: Atlas, found: Posterior) -> list[list[float]]:
@@ -155,11 +162,12 @@ def _fallen(atlas: Atlas, counts: Any) -> View:
     q = atlas.locate(counts).ravel()
     cells = np.argsort(-q, kind="stable")[:N_LIT]
     cells = cells[q[cells] > 1e-4]
-    likeness = atlas.by_cell @ q
-    order = np.argsort(-likeness, kind="stable")[:MOST_ITEMS]
+    place = np.array(np.unravel_index(cells[0], atlas.grid)) + atlas.middle
+    # Items that share windows with the bag come first, and after them those that lie nearest.
+    order = np.lexsort((distances(atlas, place), -np.round(atlas.by_cell @ q, 6)))[:MOST_ITEMS]
     return {
         "posterior": lit(atlas, Posterior(cells, q[cells])),
-        "items": [brief(atlas, i) for i in order.tolist() if likeness[i] > 0],
+        "items": [brief(atlas, i) for i in order.tolist()],
     }
 
 
@@ -176,15 +184,6 @@ def _own_features(atlas: Atlas, number: int, n: int = 10) -> list[View]:
         for i in best.tolist()
         if total[i] > 0
     ]
-
-
-def _named(atlas: Atlas, query: str) -> list[int]:
-    """Find the items that have the query in their title, label or file name, whatever its case."""
-    wanted = query.strip().casefold()
-    if not wanted:
-        return []
-    columns = [atlas.collection.items[name] for name in ("title", "label", "path") if name in atlas.collection.items]
-    return [i for i in range(len(atlas.collection)) if any(wanted in column[i].casefold() for column in columns)]
 
 
 def is_text(atlas: Atlas) -> bool:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -106,7 +107,7 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
     except BadItemError:
         raise
     except (*expected, MemoryError, RuntimeError, struct.error, bomb) as error:
-        reason = str(error) or type(error).__name__
+        reason = re.sub(" ?<_io.BytesIO object at 0x[0-9a-f]+>", "", str(error)) or type(error).__name__
         raise BadItemError(f"{path} cannot be read ({reason}); wanted an image that Pillow opens") from error
 
 

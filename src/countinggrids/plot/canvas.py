@@ -26,6 +26,10 @@ def axes(ax: Any, size: tuple[float, float]) -> Any:
     return figure.add_subplot()
 
 
+MOST_TILES = 8
+"""How often a torus may be repeated along an axis."""
+
+
 class Flat(NamedTuple):
     """A torus laid flat: rolled by a shift, then repeated in tiles.
 
@@ -58,6 +62,8 @@ class Flat(NamedTuple):
         else:
             shift = _shift(roll, n_axes)
         repeats = as_shape(tiles, "tiles", 2)
+        if max(repeats) > MOST_TILES:
+            raise ValueError(f"tiles {repeats} repeat the torus too often; wanted at most {MOST_TILES} along an axis")
         return cls((rows, columns), (shift[0] % rows, shift[1] % columns), (repeats[0], repeats[1]))
 
     def lay(self, cells: Array, pitch: int = 1) -> Array:

@@ -10,6 +10,7 @@ function listen(map, act) {
     return [event.clientX - box.left, event.clientY - box.top];
   };
   canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
     held.set(event.pointerId, point(event));
     if (held.size === 1) moved = 0;
@@ -38,6 +39,7 @@ function listen(map, act) {
     "wheel",
     (event) => {
       event.preventDefault();
+      act.leave();
       const lines = event.deltaMode === 1 ? 16 : 1;
       map.zoomBy(2 ** ((-event.deltaY * lines) / 300), point(event));
     },
@@ -91,6 +93,8 @@ function listenToKeys(map, act) {
   });
 }
 
+const MOST_LABELS = 400; // a column with more different values is no set to choose from
+
 // Which items are shown, and by what they are coloured.
 class Filters {
   constructor(chart, map, act) {
@@ -110,7 +114,8 @@ class Filters {
 
   makeColours() {
     const { items } = this.chart;
-    const choices = ["label", "split", "sequence"].filter((name) => items[name] && items[name].values.length > 1);
+    const isChoice = (name) => items[name] && items[name].values.length > 1 && items[name].values.length <= MOST_LABELS;
+    const choices = ["label", "split", "sequence"].filter(isChoice);
     if (this.span && this.span[1] > this.span[0]) choices.push("time");
     if (!choices.length) return;
     const select = document.getElementById("colour");
@@ -134,13 +139,13 @@ class Filters {
     if (!this.span || this.span[0] === this.span[1]) return;
     document.getElementById("time-row").hidden = false;
     const [from, to] = ["from", "to"].map((name) => document.getElementById(name));
-    const read = () => this.set({ range: [Math.min(from.value, to.value), Math.max(from.value, to.value)] });
-    for (const slider of [from, to]) slider.addEventListener("input", read);
+    from.addEventListener("input", () => this.set({ range: [Math.min(from.value, this.range[1]), this.range[1]] }));
+    to.addEventListener("input", () => this.set({ range: [this.range[0], Math.max(this.range[0], to.value)] }));
   }
 
   makeLegend() {
     const { label } = this.chart.items;
-    if (!label || label.values.length < 2) return;
+    if (!label || label.values.length < 2 || label.values.length > MOST_LABELS) return;
     document.getElementById("legend-row").hidden = false;
     const counts = new Array(label.values.length).fill(0);
     for (const which of label.which) counts[which]++;
@@ -180,6 +185,7 @@ class Filters {
     this.map.colourOf = this.colours();
     this.mirror(n, from, to);
     this.map.forget();
+    this.act.refresh();
     this.act.changed();
   }
 

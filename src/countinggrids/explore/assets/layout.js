@@ -107,7 +107,7 @@ function chooseWords(chart, level, measure, room) {
     const others = near.get(name) || [];
     if (others.some((other) => distance(at, other, grid) * level < apart)) continue;
     const half = [(pixels * 1.15) / level / 2, (measure(names[name]) * pixels + 8) / level / 2];
-    if (half[1] * 2 > grid[1] || !room.take({ at, half })) continue;
+    if (half[0] * 2 > grid[0] || half[1] * 2 > grid[1] || !room.take({ at, half })) continue;
     near.set(name, [...others, at]);
     chosen.push({ name: names[name], at, size: pixels / level });
   }

@@ -21,6 +21,7 @@ class Explorer {
   constructor(chart, source, map, panel, act) {
     Object.assign(this, { chart, source, map, panel, act });
     this.opened = null; // {item}, {cell} or {query}
+    this.turn = 0; // counts what is opened, so that a late answer knows that it is late
     this.hover = document.getElementById("hover");
     this.live = document.getElementById("live");
     Object.assign(act, {
@@ -32,6 +33,7 @@ class Explorer {
       play: () => this.player.toggle(),
       say: () => this.sayMiddle(),
       changed: () => this.remember(),
+      refresh: () => this.refresh(),
     });
     this.filters = new Filters(chart, map, act);
     this.player = new Player(chart, map, act);
@@ -65,13 +67,16 @@ class Explorer {
   }
 
   openCell(cell, isKey = false) {
+    this.turn++;
     this.opened = { cell };
     Object.assign(this.map, { outline: cell, marked: null, lit: null });
     this.panel.cell(cell);
     this.shown(isKey);
   }
 
-  openItem(item, { isKey = false, isFollowing = false } = {}) {
+  openItem(item, { isKey = false, isFollowing = false, isPlaying = false } = {}) {
+    this.turn++;
+    if (!isPlaying) this.player.stop();
     this.opened = { item };
     const { items, grid } = this.chart;
     const kept = [];
@@ -80,7 +85,7 @@ class Explorer {
     Object.assign(this.map, { outline: kept[0].slice(0, 2), marked: item, lit: kept });
     if (isFollowing) this.follow(item);
     this.panel.item(item);
-    this.shown(isKey, isFollowing);
+    this.shown(isKey, isPlaying);
   }
 
   // Bring an item into the middle half of the view if it has left it.
@@ -92,45 +97,63 @@ class Explorer {
       this.map.moveTo({ row: row + away[0], column: column + away[1] });
   }
 
-  shown(isKey = false, isFollowing = false) {
-    if (!isFollowing) this.openPanel();
+  // Show again what is open, with the items that are left by the filters.
+  refresh() {
+    if (this.opened?.cell) this.panel.cell(this.opened.cell);
+    if (this.opened?.item !== undefined) this.panel.item(this.opened.item);
+  }
+
+  shown(isKey = false, isPlaying = false) {
+    if (!isPlaying) this.openPanel();
     if (isKey) document.getElementById("detail").focus();
     this.map.changed();
     this.remember();
   }
 
   close() {
-    this.opened = null;
-    this.player.stop();
-    Object.assign(this.map, { outline: null, marked: null, lit: null });
-    document.getElementById("query").value = "";
-    this.panel.overview();
+    const wasInside = document.getElementById("detail").contains(document.activeElement);
+    this.clear();
+    if (wasInside) this.map.canvas.focus();
     this.map.changed();
     this.remember();
   }
 
-  async search(text) {
-    const query = text.trim();
-    if (!query) return this.close();
-    try {
-      this.light(await this.source.search(query), `“${query}”`, { query });
-    } catch (error) {
-      this.panel.problem(error.message);
-    }
+  clear() {
+    this.turn++;
+    this.opened = null;
+    if (this.player.name !== null) this.player.choose("");
+    Object.assign(this.map, { outline: null, marked: null, lit: null });
+    document.getElementById("query").value = "";
+    this.panel.overview();
   }
 
-  async locate(file) {
+  search(text, isMoving = true) {
+    const query = text.trim();
+    if (!query) return this.close();
+    return this.answered(this.source.search(query), `“${query}”`, { query }, isMoving);
+  }
+
+  locate(file) {
     this.live.textContent = "Locating";
+    return this.answered(this.source.drop(file), `“${file.name || "text"}” would fall here`, null, true);
+  }
+
+  // Show an answer when it comes, unless something else has been opened since.
+  async answered(question, title, opened, isMoving) {
+    const turn = ++this.turn;
     try {
-      this.light(await this.source.drop(file), `“${file.name || "text"}” would fall here`, null);
+      const result = await question;
+      if (turn === this.turn) this.light(result, title, opened, isMoving);
     } catch (error) {
+      if (turn !== this.turn) return;
+      this.live.textContent = "";
       this.panel.problem(error.message);
       this.openPanel();
     }
   }
 
   // Light the map up by a posterior, or by where the items lie that were found by name.
-  light(result, title, opened) {
+  light(result, title, opened, isMoving) {
     const { items, grid } = this.chart;
     let lit = result.posterior;
     if (!lit.length && result.named)
@@ -138,7 +161,7 @@ class Explorer {
     this.opened = opened;
     Object.assign(this.map, { lit: lit.length ? lit : null, marked: null, outline: lit.length ? lit[0].slice(0, 2) : null });
     this.panel.found(result, title);
-    if (lit.length) this.showWindow(lit[0]);
+    if (lit.length && isMoving) this.showWindow(lit[0]);
     this.live.textContent = lit.length ? `Most likely at row ${lit[0][0]}, column ${lit[0][1]}` : "Nothing was found";
     this.shown();
   }
@@ -197,7 +220,9 @@ class Explorer {
       event.preventDefault();
       hint.hidden = false;
     });
-    addEventListener("dragleave", (event) => (hint.hidden = event.relatedTarget !== null));
+    addEventListener("dragleave", (event) => {
+      if (event.relatedTarget === null) hint.hidden = true;
+    });
     addEventListener("drop", (event) => {
       event.preventDefault();
       hint.hidden = true;
@@ -226,15 +251,18 @@ class Explorer {
     this.remember();
   }
 
-  // Write the view into the address, not more often than a browser likes.
+  // Write the view into the address, not more often than a browser likes; what is opened can be gone back to.
   remember() {
     if (this.isRecalling || this.isRemembering) return;
     this.isRemembering = true;
     setTimeout(() => {
       this.isRemembering = false;
       this.written = `#${this.address()}`;
+      const opened = JSON.stringify(this.opened);
+      const isNew = opened !== this.last && !this.player.timer;
+      this.last = opened;
       try {
-        history.replaceState(null, "", this.written);
+        history[isNew ? "pushState" : "replaceState"](null, "", this.written);
       } catch {
         // A page inside a notebook has no address of its own.
       }
@@ -263,30 +291,42 @@ class Explorer {
   // Take the view from the address; what is not there or makes no sense stays as it is.
   recall() {
     if (location.hash === this.written && this.written) return;
-    const told = new URLSearchParams(location.hash.slice(1));
-    if (THEMES.includes(told.get("theme"))) this.setTheme(told.get("theme"));
-    const number = (name) => (told.has(name) && Number.isFinite(Number(told.get(name))) ? Number(told.get(name)) : undefined);
     this.isRecalling = true;
-    const colour = told.get("colour");
-    const range = (told.get("range") || "0,1000").split(",").map(Number);
+    try {
+      this.take(new URLSearchParams(location.hash.slice(1)));
+    } finally {
+      this.isRecalling = false;
+    }
+    this.last = JSON.stringify(this.opened);
+  }
+
+  take(told) {
+    const { grid, items } = this.chart;
+    const number = (name) => (told.has(name) && Number.isFinite(Number(told.get(name))) ? Number(told.get(name)) : undefined);
+    if (THEMES.includes(told.get("theme"))) this.setTheme(told.get("theme"));
+    this.clear();
     this.filters.set({
-      hidden: new Set(told.getAll("hide")),
-      split: this.chart.items.split?.values.includes(told.get("split")) ? told.get("split") : "",
-      range: range.length === 2 && range.every((n) => n >= 0 && n <= 1000) ? range : [0, 1000],
-      ...(colour !== null && ["", ...(this.filters.choices || [])].includes(colour) ? { colour } : {}),
+      hidden: new Set(told.getAll("hide").filter((name) => items.label?.values.includes(name))),
+      split: items.split?.values.includes(told.get("split")) ? told.get("split") : "",
+      range: this.rangeOf(told.get("range")),
+      ...(["", ...(this.filters.choices || [])].includes(told.get("colour")) ? { colour: told.get("colour") } : {}),
     });
     const cell = (told.get("cell") || "").split(",").map(Number);
     const item = number("item");
-    this.panel.overview();
-    if (told.has("sequence")) this.player.choose(told.get("sequence"), number("at") || 0);
-    else if (Number.isInteger(item) && item >= 0 && item < this.chart.items.n) this.openItem(item);
-    else if (cell.length === 2 && cell.every((n, axis) => Number.isInteger(n) && n >= 0 && n < this.chart.grid[axis])) this.openCell(cell);
+    if (this.player.sequences.has(told.get("sequence"))) this.player.choose(told.get("sequence"), number("at") || 0);
+    if (Number.isInteger(item) && item >= 0 && item < items.n) this.openItem(item, { isPlaying: true });
+    else if (cell.length === 2 && cell.every((n, axis) => Number.isInteger(n) && n >= 0 && n < grid[axis])) this.openCell(cell);
     else if (told.get("q")) {
       document.getElementById("query").value = told.get("q");
-      this.search(told.get("q"));
+      this.search(told.get("q"), !told.has("row"));
     }
     if (told.has("row")) this.map.moveTo({ row: number("row"), column: number("column"), scale: number("scale") });
-    this.isRecalling = false;
+  }
+
+  rangeOf(text) {
+    const range = (text || "").split(",").map(Number);
+    const isRange = this.filters.span && range.length === 2 && range.every((n) => n >= 0 && n <= 1000) && range[0] <= range[1];
+    return isRange ? range : [0, 1000];
   }
 }
 

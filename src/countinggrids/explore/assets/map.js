@@ -7,6 +7,7 @@ class MapView {
   constructor(canvas, chart, source) {
     Object.assign(this, { canvas, chart, source, grid: chart.grid });
     this.context = canvas.getContext("2d");
+    this.isBand = chart.grid[0] === 1; // a grid of one axis is a ring, and its map a band that repeats sideways only
     this.middle = chart.window.map((length) => (length - 1) / 2);
     Object.assign(this, spread(chart.items, chart.grid, this.middle, Boolean(chart.sheets)));
     this.isShown = new Uint8Array(chart.items.n).fill(1);
@@ -26,14 +27,14 @@ class MapView {
 
   get limits() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const farthest = (Math.min(width, height) * FARTHEST) / Math.max(...this.grid);
+    const farthest = ((this.isBand ? width : Math.min(width, height)) * FARTHEST) / Math.max(...this.grid);
     return [Math.max(farthest, 1), Math.max(140, 80 * this.densest, farthest * 2)];
   }
 
   // Fit one round of the torus into the view.
   whole() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const scale = Math.max(Math.min(width / this.grid[1], height / this.grid[0]), this.limits[0]);
+    const scale = Math.max(Math.min(width / this.grid[1], height / this.grid[0] / (this.isBand ? 4 : 1)), this.limits[0]);
     const [row, column] = this.chart.start;
     this.moveTo({ row, column, scale });
   }
@@ -41,7 +42,7 @@ class MapView {
   moveTo({ row = this.view.row, column = this.view.column, scale = this.view.scale }) {
     const [least, most] = this.limits;
     this.view = {
-      row: wrap(row, this.grid[0]),
+      row: this.isBand ? Math.min(1, Math.max(0, row)) : wrap(row, this.grid[0]),
       column: wrap(column, this.grid[1]),
       scale: Math.min(most, Math.max(least, scale)),
     };
@@ -211,7 +212,7 @@ class MapView {
     const [tall, wide] = [this.grid[0] * scale, this.grid[1] * scale];
     const top = height / 2 - row * scale + down;
     const left = width / 2 - column * scale + right;
-    for (let y = top - Math.ceil(top / tall) * tall; y < height; y += tall)
+    for (let y = this.isBand ? top : top - Math.ceil(top / tall) * tall; y < height; y += this.isBand ? Infinity : tall)
       for (let x = left - Math.ceil(left / wide) * wide; x < width; x += wide) use(x, y, wide, tall);
   }
 
@@ -223,7 +224,8 @@ class MapView {
     const y0 = height / 2 + (place[0] - row) * scale;
     const x0 = width / 2 + (place[1] - column) * scale;
     const firstX = x0 - Math.floor((x0 + reach) / wide) * wide;
-    for (let y = y0 - Math.floor((y0 + reach) / tall) * tall; y < height + reach; y += tall)
+    const firstY = this.isBand ? y0 : y0 - Math.floor((y0 + reach) / tall) * tall;
+    for (let y = firstY; y < height + reach; y += this.isBand ? Infinity : tall)
       for (let x = firstX; x < width + reach; x += wide) use(x, y);
   }
 
@@ -273,7 +275,7 @@ class MapView {
   drawUsage() {
     const [low, high] = [colourOf(this.style.low), colourOf(this.style.high)];
     const hills = blurred(this.chart.usage, this.grid);
-    const top = Math.max(...hills) || 1;
+    const top = largest(hills) || 1;
     this.usage = cellsPicture(this.grid, (cell) => {
       const share = Math.sqrt(hills[cell] / top);
       return [...[0, 1, 2].map((i) => low[i] + (high[i] - low[i]) * share), 255];
@@ -286,7 +288,7 @@ class MapView {
       const values = new Float32Array(this.grid[0] * this.grid[1]);
       for (const [row, column, share] of this.lit) values[row * this.grid[1] + column] += share;
       const soft = blurred(values, this.grid);
-      const top = Math.max(...soft) || 1;
+      const top = largest(soft) || 1;
       const heat = cellsPicture(this.grid, (cell) => [235, 94, 20, 225 * Math.sqrt(soft[cell] / top)]);
       this.litPicture = { of: this.lit, heat };
     }

@@ -17,8 +17,10 @@ class Panel {
   }
 
   show(...parts) {
+    const hadFocus = this.node.contains(document.activeElement);
     this.node.replaceChildren(...parts.flat().filter(Boolean));
-    this.node.scrollTop = 0;
+    this.node.parentElement.scrollTop = 0;
+    if (hadFocus) this.node.focus();
   }
 
   head(title) {
@@ -32,7 +34,7 @@ class Panel {
     const what = { words: "words", patches: "visual words", colours: "colours", labels: "labels" }[kind];
     this.show(
       make("h2", "How to read this map"),
-      make("p", `Items lie where the grid explains them best: what is near is alike. The map wraps round in both directions. ` +
+      make("p", `Items lie where the grid explains them best: what is near is alike. The map wraps round${this.map.isBand ? " sideways" : " in both directions"}. ` +
         `${items.n.toLocaleString("en")} items, ${grid.join(" x ")} cells, windows of ${shape.join(" x ")}; features are ${what}.`, { class: "quiet" }),
       make("p", "Click a place for what it holds, an item to open it. Arrow keys move, + and − zoom, / searches.", { class: "quiet" }),
       kind === "words" || !names.length ? null : [make("h3", "Telling features of the most used window"), this.features(this.busiest())],
@@ -41,7 +43,7 @@ class Panel {
 
   busiest() {
     const { usage } = this.chart;
-    return usage.indexOf(Math.max(...usage));
+    return usage.indexOf(largest(usage));
   }
 
   // The telling features of a window: a bar for how often each occurs there, a mark for how often anywhere.
@@ -100,7 +102,7 @@ class Panel {
     const { grid, items } = this.chart;
     const here = [items.row[item], items.column[item]];
     const all = [];
-    for (let i = 0; i < items.n; i++) if (i !== item) all.push({ item: i, distance: distance(here, [items.row[i], items.column[i]], grid) });
+    for (let i = 0; i < items.n; i++) if (i !== item && this.map.isShown[i]) all.push({ item: i, distance: distance(here, [items.row[i], items.column[i]], grid) });
     return all.sort((a, b) => a.distance - b.distance || a.item - b.item).slice(0, N_NEIGHBOURS);
   }
 
@@ -121,7 +123,7 @@ class Panel {
         button.append(make("span", [make("bdi", title), this.lead(each.item)]));
         if (note) button.append(make("span", note(each), { class: "share" }));
       }
-      button.addEventListener("click", () => this.act.openItem(each.item));
+      button.addEventListener("click", () => this.act.openItem(each.item, { isFollowing: true }));
       return make("li", button);
     });
     return make("ul", nodes, { class: hasThumbs ? "items tiles" : "items" });
@@ -212,13 +214,14 @@ class Panel {
   }
 
   found(result, what) {
-    const words = result.words && result.words.length ? `Known words: ${result.words.join(", ")}.` : "None of the words is known here.";
+    const known = result.words && result.words.length ? `Known words: ${result.words.join(", ")}.` : "None of the words is known here.";
+    const words = result.n_left_out ? `${known} This page holds only the more frequent words.` : known;
     const isText = this.chart.kind === "words";
     this.show(
       this.head(what),
       isText && result.words ? make("p", words, { class: "quiet" }) : null,
       result.items.length ? [make("h3", "Items where it would fall"), this.list(result.items)] : null,
-      result.named && result.named.length ? [make("h3", `Found by name: ${result.n_named}`), this.list(result.named)] : null,
+      result.named && result.named.length ? [make("h3", result.n_named > N_LISTED ? `Found by name: the first ${N_LISTED} of ${result.n_named}` : `Found by name: ${result.n_named}`), this.list(result.named)] : null,
       !result.items.length && !(result.named || []).length ? make("p", "Nothing was found.", { class: "quiet" }) : null,
     );
   }

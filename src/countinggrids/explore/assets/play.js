@@ -62,7 +62,7 @@ class Player {
 
   go(at) {
     const members = this.sequences.get(this.name);
-    const now = Math.max(0, Math.min(members.length - 1, at));
+    const now = Math.max(0, Math.min(members.length - 1, Math.round(at)));
     this.slider.value = now;
     const item = members[now];
     this.map.path = members.slice(Math.max(0, now - TRAIL), now + 1);
@@ -70,7 +70,7 @@ class Player {
     const place = label ? ` ${label.values[label.which[item]]}` : "";
     this.text.textContent = plain(`${now + 1} of ${members.length}, ${moment(this.chart.items.time[item])}${place}`);
     this.slider.setAttribute("aria-valuetext", this.text.textContent);
-    this.act.openItem(item, { isFollowing: true });
+    this.act.openItem(item, { isFollowing: true, isPlaying: true });
   }
 
   toggle() {
@@ -90,6 +90,6 @@ class Player {
   said(isPlaying) {
     this.button.setAttribute("aria-pressed", String(isPlaying));
     this.button.setAttribute("aria-label", isPlaying ? "Pause" : "Play");
-    this.button.textContent = isPlaying ? "⏸" : "▶";
+    this.button.textContent = isPlaying ? "▮▮" : "▶";
   }
 }

@@ -41,7 +41,7 @@ class Served extends Source {
   }
 
   drop(file) {
-    const kind = file.type || "text/plain";
+    const kind = file.type.startsWith("image/") ? file.type : "text/plain";
     return this.json("locate.json", { method: "POST", body: file, headers: { "content-type": kind } });
   }
 }
@@ -85,6 +85,7 @@ class Held extends Source {
     if (!this.pack.lexicon) return found;
     const tokens = (query.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) || []).filter((word) => this.numbers.has(word));
     found.words = [...new Set(tokens)];
+    found.n_left_out = this.pack.lexicon.n_left_out;
     if (!tokens.length) return found;
     const q = this.posterior(tokens);
     const { rows, columns } = this.pack.lexicon;
@@ -120,7 +121,7 @@ class Held extends Source {
       const first = this.numbers.get(token) * prior.length;
       for (let k = 0; k < prior.length; k++) score[k] += step * (this._levels[first + k] - 128);
     }
-    const top = Math.max(...score);
+    const top = largest(score);
     const q = score.map((value) => Math.exp(value - top));
     const total = q.reduce((a, b) => a + b, 0);
     return q.map((value) => value / total);
@@ -139,7 +140,7 @@ class Held extends Source {
     const likeness = new Float64Array(n);
     for (let i = 0; i < n; i++) for (let k = start[i]; k < start[i + 1]; k++) likeness[i] += posterior[k] * q[at(cell[k])];
     const order = [...likeness.keys()].sort((a, b) => likeness[b] - likeness[a] || a - b);
-    return order.slice(0, N_FOUND).filter((i) => likeness[i] > 0).map((item) => ({ item }));
+    return order.slice(0, N_FOUND).map((item) => ({ item }));
   }
 }
 

@@ -1,0 +1,93 @@
+"""Grids at other levels of abstraction: textons of frames from a wearable camera, and label maps."""
+
+from typing import Any
+
+import numpy as np
+
+from countinggrids import datasets, plot
+from countinggrids.bags import bag
+from countinggrids.collection import Collection
+from countinggrids.features import Textons, Vocabulary
+from countinggrids.items import Items
+from countinggrids.reproduce import station
+from countinggrids.reproduce.report import Report, Table, figure
+from countinggrids.reproduce.workshop import Workshop
+from countinggrids.rows import CountingGrid
+
+GRID, WINDOW, SECTIONS = (36, 36), (12, 12), (2, 2)
+PLACE, N_TEXTONS, N_SHOWN = "open_workspace", 200, 4
+
+
+def run(shop: Workshop) -> Report:
+    """Learn a grid of textons from frames, and one of labels from drawn stations; draw both with some of their images."""
+    root = shop.unpacked("ietower")
+    panels = [("labels", *_stations(40 if shop.is_quick else 150))]
+    if root is not None:
+        frames = shop.collection("figure 2, textons", {"place": PLACE}, lambda: _frames(shop, root))
+        shown = np.linspace(0, len(frames) - 1, N_SHOWN).astype(int)
+        panels.insert(0, ("textons", frames, [frames.thumbnail(int(i), 200) for i in shown]))
+    made = figure(11, 4.5 * len(panels))
+    rows = []
+    for part, (name, collection, images) in zip(
+        made.subfigures(len(panels), 1, squeeze=False)[:, 0], panels, strict=True
+    ):
+        model = _grid(collection, shop.is_quick)
+        rows.append([name, str(len(collection)), str(len(collection.vocabulary)), f"{model.history_[-1]:.3f}"])
+        _panel(part, images, collection, model)
+    made.savefig(shop.folder / "figure2.png")
+    frames_are = (
+        "there are no frames here" if root is None else "an open workspace of the tower stands in for the office"
+    )
+    data = f"Data: {frames_are}; stations of our own drawing, no two the same, stand in for LabelMe. The paper's are not to be had."
+    table = Table(
+        "Grids of textons and of labels", ["features", "images", "features in all", "log p per feature"], rows
+    )
+    notes = [
+        f"Bags of {SECTIONS[0]}x{SECTIONS[1]} sections, grid {GRID[0]}x{GRID[1]}, window {WINDOW[0]}x{WINDOW[1]}, default "
+        "settings. Textons are laid over each other and averaged; of labels the likeliest of each cell is drawn."
+    ]
+    return Report("figure2", "Grids of textons and of labels", data, [table], notes, "figure2.png")
+
+
+def _panel(part: Any, images: list[Any], collection: Collection, model: CountingGrid) -> None:
+    """Draw some images above their grid."""
+    above, below = part.subfigures(1, 2, width_ratios=[1, 1.4])
+    for axes, image in zip(above.subplots(2, 2).ravel(), images, strict=True):
+        axes.imshow(image)
+        axes.axis("off")
+    plot.grid(model, collection, below.subplots(), roll=True)
+
+
+def _grid(collection: Collection, is_quick: bool) -> CountingGrid:
+    anneal: Any = (0.05, 1.2, 1.0) if is_quick else "auto"
+    return CountingGrid(GRID, WINDOW, SECTIONS, anneal=anneal, random_state=0, max_iter=500, tol=1e-4).fit(
+        collection.counts
+    )
+
+
+def _frames(shop: Workshop, root: Any) -> Collection:
+    """Bag the frames of the tower's offices by textons learnt from them."""
+    assert shop.data is not None
+    items = datasets.ietower(root, shop.data / "ietower.csv")
+    items = items.take([PLACE in label for label in items["label"]])
+    if shop.is_quick:
+        items = items.take(np.arange(0, len(items), max(1, len(items) // 60)))
+    paths = [items.path(i) for i in range(len(items))]
+    textons = Textons(N_TEXTONS, random_state=0).fit(paths)
+    return Collection.from_images(items, [textons], SECTIONS)
+
+
+def _stations(n: int) -> tuple[Collection, list[Any]]:
+    """Draw stations that are alike but not the same, and look at each from somewhere; give bags and some views."""
+    rng = np.random.default_rng(0)
+    maps = []
+    for _ in range(n):
+        drawn = station.scene(rng)
+        corner = [rng.integers(0, size - length + 1) for size, length in zip(station.SIZE, station.WINDOW, strict=True)]
+        maps.append(drawn[corner[0] : corner[0] + station.WINDOW[0], corner[1] : corner[1] + station.WINDOW[1]])
+    colours = np.array(station.COLOURS, np.uint8)
+    items = Items({"title": [f"view {i}" for i in range(n)]})
+    collection = Collection(
+        bag(maps, SECTIONS, len(colours)), Vocabulary("labels", station.NAMES, colours), items, SECTIONS
+    )
+    return collection, [colours[each] for each in maps[:N_SHOWN]]

@@ -1,0 +1,108 @@
+"""What an experiment found: tables with the paper's figures beside ours, a picture, and notes."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from countinggrids import files
+
+HEADING = """# Results
+
+This page is written by `countinggrids reproduce all --results docs/results.md`; times, memory and
+the explorer are in [benchmarks.md](benchmarks.md). Hyper-parameters are chosen on training data only. A figure is a mean and
+a standard deviation over random splits or seeds where it says so. The paper is A. Perina and N. Jojic, "Capturing spatial
+interdependence in image features".
+"""
+
+
+@dataclass
+class Table:
+    """A table of a report.
+
+    Attributes
+    ----------
+    caption : what it shows, in a few words
+    header : names of the columns
+    rows : cells, texts
+    """
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def text(self) -> str:
+        """Give the table as Markdown."""
+        lines = ["| " + " | ".join(row) + " |" for row in [self.header, ["---"] * len(self.header), *self.rows]]
+        return f"**{self.caption}**\n\n" + "\n".join(lines)
+
+
+@dataclass
+class Report:
+    """What an experiment found.
+
+    Attributes
+    ----------
+    name : of the experiment
+    title : what it is about
+    data : on which data it ran, and what it stands in for
+    tables : what came out
+    notes : what to know about it: protocol, settings chosen, what did not help
+    picture : file name of the picture, beside the report
+    commits, seconds, is_quick : at which commits it was made, how long it took, and whether it is the small version
+    """
+
+    name: str
+    title: str
+    data: str
+    tables: list[Table]
+    notes: list[str] = field(default_factory=list)
+    picture: str = ""
+    commits: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    is_quick: bool = False
+
+    def text(self) -> str:
+        """Give the report as a section of a Markdown page."""
+        kind = "quick version, " if self.is_quick else ""
+        made = f"`countinggrids reproduce {self.name}`, {kind}at commit {', '.join(self.commits) or 'unknown'}, "
+        made += f"{self.seconds / 60:.0f} minutes" if self.seconds >= 90 else f"{self.seconds:.0f} seconds"
+        parts = [f"## {self.title}", f"{made}. {self.data}", *(table.text() for table in self.tables)]
+        return "\n\n".join([*parts, *self.notes]) + "\n"
+
+    def save(self, folder: Path) -> None:
+        """Write the report into a folder, for programs and for people."""
+        files.write_text(folder / f"{self.name}.json", json.dumps(asdict(self), indent=1))
+        files.write_text(folder / f"{self.name}.md", self.text())
+
+    @classmethod
+    def load(cls, path: Path) -> "Report":
+        """Read a report that `save` wrote."""
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        tables = [Table(**table) for table in facts.pop("tables")]
+        return cls(tables=tables, **facts)
+
+
+def page(folder: Path, names: Sequence[str]) -> str:
+    """Put the reports of a folder together into one page, in the order of their names given."""
+    found = [Report.load(folder / f"{name}.json") for name in names if (folder / f"{name}.json").is_file()]
+    return "\n".join([HEADING, *(report.text() for report in found)])
+
+
+def spread(shares: Sequence[float] | Any) -> str:
+    """Write shares as a percentage, with their standard deviation if there are several."""
+    values = 100 * np.asarray(shares, dtype=float)
+    return f"{values.mean():.1f}" if values.size == 1 else f"{values.mean():.1f} +- {values.std():.1f}"
+
+
+def figure(width: float, height: float) -> Any:
+    """Make an empty figure."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), layout="constrained", dpi=120)
+    FigureCanvasAgg(made)
+    return made

@@ -1,0 +1,56 @@
+"""Frames of the walks through a tower, which stand in for the wearable cameras of the paper."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countinggrids import datasets
+from countinggrids.collection import Collection
+from countinggrids.features import Codebook, DenseSIFT
+from countinggrids.items import Items
+from countinggrids.reproduce.contest import FINE
+from countinggrids.reproduce.workshop import Workshop
+
+Array = NDArray[Any]
+WORDS, FEWEST = 200, 20
+"""Visual words, and frames that a place must have."""
+DATA = (
+    "Data: walks through 25 floors of a tower with a hand-held camera, one frame a second, stand in for {}, which cannot be "
+    "had; a place is a floor and an area of it."
+)
+
+
+def frames(shop: Workshop) -> Items:
+    """List the frames of the places that have enough of them; a few of them for the quick version."""
+    root = shop.unpacked("ietower")
+    if root is None or shop.data is None:
+        raise ValueError("the walks through the tower are not here; wanted ietower.tar and ietower.csv; give --data")
+    items = datasets.ietower(root, shop.data / "ietower.csv")
+    labels = items["label"].astype(str)
+    names, times = np.unique(labels, return_counts=True)
+    kept = names[times >= FEWEST]
+    items = items.take(np.isin(labels, kept[:6] if shop.is_quick else kept))
+    return items
+
+
+def bags(shop: Workshop, items: Items, is_train: Array, name: str) -> Collection:
+    """Bag frames by 12x12 sections, with words learnt from those to learn from."""
+
+    def make() -> Collection:
+        sift, book = DenseSIFT(), Codebook(40 if shop.is_quick else WORDS, random_state=0)
+        book.fit(sift.transform([items.path(i) for i in np.flatnonzero(is_train)]))
+        return Collection.from_images(items, [sift, book], FINE)
+
+    chosen = np.packbits(is_train).tobytes().hex()
+    return shop.collection(f"tower, {name}", {"train": chosen, "words": WORDS}, make)
+
+
+def position(items: Items) -> Array:
+    """Tell how far along its clip each frame is, from 0 to below 1."""
+    sequence = items["sequence"].astype(str)
+    where = np.zeros(len(sequence))
+    for name in np.unique(sequence):
+        rows = np.flatnonzero(sequence == name)
+        where[rows[np.argsort(items["time"][rows], kind="stable")]] = np.arange(len(rows)) / len(rows)
+    return where
