@@ -37,6 +37,7 @@ ORDER = [
     "explore",
     "rivals",
     "demo",
+    "reproduce",
     "cli",
 ]
 ROOMS = sorted(path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists())

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, explore, models, plots, uses
+from countinggrids.cli import bag, experiments, explore, models, plots, uses
 
 app = typer.Typer(
     help="Counting grids: lay bags of features out on a torus, so that nearby windows explain similar bags.",
@@ -27,6 +27,7 @@ app.command()(plots.plot)
 app.command()(plots.movie)
 app.command()(explore.browse)
 app.command()(explore.export)
+app.command()(experiments.reproduce)
 
 
 def _version(is_asked: bool) -> None:

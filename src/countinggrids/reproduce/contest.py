@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,11 @@ class Problem:
     def powers(self) -> tuple[float, ...]:
         return (0.75,) if self.is_quick else (0.5, 0.75, 1.0)
 
+    @property
+    def n_init(self) -> int:
+        """How many restarts are averaged."""
+        return 1 if self.is_quick else 3
+
     @cached_property
     def grids(self) -> dict[int, "Chosen"]:
         """The counting grids of 1x1, 2x2 and 4x4 sections that won the cross-validation, each learnt three times."""
@@ -81,9 +86,12 @@ class Chosen:
     """Counting grids a class, whose grid, window and power of the counts were chosen by cross-validation."""
 
     def __init__(self, problem: Problem, sections: int):
-        grids, windows = ((8, 12), (4, 8)) if sections == 4 else ((6, 8, 12), (4,))
+        grids: tuple[int, ...] = (8, 12) if sections == 4 else (6, 8, 12)
+        windows: tuple[int, ...] = (4, 8) if sections == 4 else (4,)
+        if problem.is_quick:
+            grids, windows = (8,), (4,)
         search = CapacitySearch(
-            CountingGrid(anneal=ANNEAL), grids=(8,) if problem.is_quick else grids, windows=windows, sections=(sections,),
+            CountingGrid(anneal=ANNEAL), grids=grids, windows=windows, sections=(sections,),
             tokens=(TOKENS,), powers=problem.powers, capacities=(1, 5 if sections == 4 else 10), x_sections=FINEST,
             cv=problem.folds, random_state=0, refit=False,
         )  # fmt: skip
@@ -92,7 +100,7 @@ class Chosen:
         grid = CountingGrid(self.best.grid, self.best.window, matched, anneal=ANNEAL)
         scaled = BagScaler(TOKENS, self.best.power)
         pipe = make_pipeline(BagCoarsener(self.best.sections, FINEST), scaled, grid)
-        self.averaged = GridClassifier(pipe, n_init=3, random_state=0).fit(problem.X, problem.y)
+        self.averaged = GridClassifier(pipe, n_init=problem.n_init, random_state=0).fit(problem.X, problem.y)
         self.single = copy.copy(self.averaged)
         self.single.models_ = [models[:1] for models in self.averaged.models_]
 
@@ -114,7 +122,7 @@ def searched(model: Any, sections: int, options: Mapping[str, Sequence[Any]]) ->
         wanted = {f"gridclassifier__estimator__{name}": values for name, values in few.items()}
         wanted |= {"bagscaler__power": problem.powers}
         search = GridSearchCV(make_pipeline(*steps), wanted, cv=problem.folds, refit=False).fit(problem.X, problem.y)
-        best = make_pipeline(*steps).set_params(**search.best_params_, gridclassifier__n_init=3)
+        best = make_pipeline(*steps).set_params(**search.best_params_, gridclassifier__n_init=problem.n_init)
         told = ", ".join(f"{name.rpartition('__')[2]} {value:g}" for name, value in sorted(search.best_params_.items()))
         return best.fit(problem.X, problem.y).predict(problem.tried), told
 
@@ -147,7 +155,7 @@ def hybrid(sections: int) -> Callable[[Problem], Outcome]:
             for size, model in (models.items() if len(models) > 1 else ())
         }
         best = max(models, key=lambda size: scores.get(size, 0.0))
-        fitted = models[best].set_params(n_init=3).fit(problem.layouts, problem.y)
+        fitted = models[best].set_params(n_init=problem.n_init).fit(problem.layouts, problem.y)
         return fitted.predict(problem.tried_layouts), f"grid {best}x{best}"
 
     return contend
@@ -165,7 +173,8 @@ def pyramid(problem: Problem) -> Outcome:
 
 def score_space(problem: Problem) -> Outcome:
     """Add up linear kernels of the scores under the grids of all three tessellations."""
-    train, test = 0.0, 0.0
+    train: Any = 0.0
+    test: Any = 0.0
     for each in problem.grids.values():
         space = ScoreSpace(each.single, sum_over="nothing", center=False).fit(problem.X)
         learnt, tried = space.transform(problem.X), space.transform(problem.tried)
@@ -210,12 +219,13 @@ def contest(
     """
     seeds = shop.seeds if seeds is None else seeds
     shares: dict[str, list[float]] = {contender: [] for contender in contenders}
-    chosen = {}
+    chosen: dict[str, str] = {}
     for seed in seeds:
-        problem = _Later(lambda seed=seed: split(seed))
+        problem = _Later(partial(split, seed))
         for contender in contenders:
             told = dict(settings) | {"seed": seed}
-            found = shop.step(f"{name}, split {seed}: {contender}", told, lambda c=contender: _tried(problem.now, c))
+            made = partial(_tried, problem, contender)
+            found = shop.step(f"{name}, split {seed}: {contender}", told, made)
             shares[contender].append(found["right"])
             chosen.setdefault(contender, found["settings"])
     rows = [[each, spread(shares[each]), f"{paper[each]:.1f}" if each in paper else ""] for each in contenders]
@@ -224,9 +234,9 @@ def contest(
     return Table(caption, ["model", "ours", "the paper's"], rows), notes
 
 
-def _tried(problem: Problem, contender: str) -> dict[str, Any]:
-    predicted, settings = CONTENDERS[contender](problem)
-    return {"right": problem.right(predicted), "settings": settings}
+def _tried(later: "_Later", contender: str) -> dict[str, Any]:
+    predicted, settings = CONTENDERS[contender](later.now)
+    return {"right": later.now.right(predicted), "settings": settings}
 
 
 class _Later:

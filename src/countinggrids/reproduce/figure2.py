@@ -19,7 +19,7 @@ PLACE, N_TEXTONS, N_SHOWN = "open_workspace", 200, 4
 
 
 def run(shop: Workshop) -> Report:
-    """Learn a grid of textons from frames, and one of labels from drawn stations; draw both with some of their images."""
+    """Learn a grid of textons from frames, and one of labels from drawn stations; draw both."""
     root = shop.unpacked("ietower")
     panels = [("labels", *_stations(40 if shop.is_quick else 150))]
     if root is not None:
@@ -38,13 +38,14 @@ def run(shop: Workshop) -> Report:
     frames_are = (
         "there are no frames here" if root is None else "an open workspace of the tower stands in for the office"
     )
-    data = f"Data: {frames_are}; stations of our own drawing, no two the same, stand in for LabelMe. The paper's are not to be had."
+    data = f"Data: {frames_are}; stations of our own drawing, no two the same, stand in for LabelMe."
     table = Table(
         "Grids of textons and of labels", ["features", "images", "features in all", "log p per feature"], rows
     )
     notes = [
-        f"Bags of {SECTIONS[0]}x{SECTIONS[1]} sections, grid {GRID[0]}x{GRID[1]}, window {WINDOW[0]}x{WINDOW[1]}, default "
-        "settings. Textons are laid over each other and averaged; of labels the likeliest of each cell is drawn."
+        f"Bags of {SECTIONS[0]}x{SECTIONS[1]} sections, grid {GRID[0]}x{GRID[1]}, window {WINDOW[0]}x{WINDOW[1]}, "
+        "default settings. Textons are laid over each other and averaged; of labels the likeliest of each cell is "
+        "drawn."
     ]
     return Report("figure2", "Grids of textons and of labels", data, [table], notes, "figure2.png")
 

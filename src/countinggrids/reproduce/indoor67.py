@@ -56,6 +56,6 @@ def official(items: Items, seed: int, is_quick: bool) -> Problem:
     """Put the official split together; the seed moves only the codebook."""
     is_train = items["split"] == "train"
     sift, book = DenseSIFT(max_side=512), Codebook(40 if is_quick else scenes15.WORDS, random_state=seed)
-    book.fit(sift.transform([items.path(i) for i in np.flatnonzero(is_train)]))
+    book.fit(sift.transform([items.path(i) for i in np.flatnonzero(is_train).tolist()]))
     bags = Collection.from_images(items, [sift, book], FINE)
     return split_by(bags, is_train, is_quick)

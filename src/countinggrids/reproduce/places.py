@@ -1,5 +1,7 @@
 """Place classification: ten folds, few images a place, and the panels of 1x1, 2x2 and 4x4 bags."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from countinggrids.reproduce import tower
@@ -51,9 +53,9 @@ def run(shop: Workshop) -> Report:
     _draw(shop, ten.rows)
     n_places = len(set(items["label"].astype(str)))
     notes = [
-        f"{n_places} places with at least {tower.FEWEST} frames. A fold is a tenth of every clip in a row, so that frames are not "
-        f"tried beside their neighbours in time; for {N_FEW} images a place these come from the first 70% of each "
-        "clip, and the last 30% are tried. The paper's figures are for 32 places of a SenseCam.",
+        f"{n_places} places with at least {tower.FEWEST} frames. A fold is a tenth of every clip in a row, so that "
+        f"frames are not tried beside their neighbours in time; for {N_FEW} images a place these come from the first "
+        "70% of each clip, and the last 30% are tried. The paper's figures are for 32 places of a SenseCam.",
         *chosen,
     ]
     data = tower.DATA.format("SenseCam")
@@ -70,7 +72,7 @@ def _few(labels: Array, where: Array, seed: int) -> Array:
     return chosen
 
 
-def _draw(shop: Workshop, rows: list[list[str]]) -> None:
+def _draw(shop: Workshop, rows: Sequence[Sequence[str]]) -> None:
     """Draw a panel for each tessellation."""
     made = figure(11, 3.2)
     shares = {row[0]: [float(part) for part in row[1].split(" +- ")] for row in rows}

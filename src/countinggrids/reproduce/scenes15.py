@@ -43,10 +43,11 @@ def run(shop: Workshop) -> Report:
     _draw(shop, items)
     notes.insert(
         0,
-        f"{N_TRAIN} images a class to learn from, the rest to try on; dense SIFT, {WORDS} words learnt from the training images. "
-        "Training images are also shown left for right, to all models alike; a fold that tries on an image has seen neither it "
-        "nor its mirror image. Grids, windows, components and the power of the counts are chosen by three folds of each "
-        f"split's training images; bags are scaled to {TOKENS} tokens. The single counting grids are one restart a class.",
+        f"{N_TRAIN} images a class to learn from, the rest to try on; dense SIFT, {WORDS} words learnt from the "
+        "training images. Training images are also shown left for right, to all models alike; a fold that tries on "
+        "an image has seen neither it nor its mirror image. Grids, windows, components and the power of the counts "
+        f"are chosen by three folds of each split's training images; bags are scaled to {TOKENS} tokens. The single "
+        "counting grids are one restart a class.",
     )
     data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of four classes."
     return Report("scenes15", "Scenes: 15 classes", data, [table], notes, "scenes15.png")

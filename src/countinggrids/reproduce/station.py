@@ -1,5 +1,6 @@
-"""The train station: a scene of eight labels, windows that never show all of D's features, and how well D is matched."""
+"""The train station: eight labels, windows that never show all of D's features, and how well D is matched."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,6 @@ from numpy.typing import NDArray
 
 from countinggrids.alignment import align
 from countinggrids.bags import bag
-from countinggrids.features.vocabulary import Vocabulary
-from countinggrids.painting import picture
 from countinggrids.reproduce.report import Report, Table, figure
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rivals import LDA
@@ -37,7 +36,7 @@ N_COMPONENTS = 10
 
 def scene(rng: np.random.Generator | None = None) -> NDArray[np.int64]:
     """Draw the station as a map of labels; with a source of randomness another one, laid out alike."""
-    rows, columns = np.indices(SIZE)
+    rows, columns = np.indices(SIZE).astype(float)
     x = columns / SIZE[1]
     if rng is not None:
         x = x + rng.uniform(-0.06, 0.06) + 0.02 * np.sin(rng.uniform(0, 6) + 9 * x)
@@ -56,12 +55,8 @@ def scene(rng: np.random.Generator | None = None) -> NDArray[np.int64]:
 
 def run(shop: Workshop) -> Report:
     """Learn from windows that avoid all of D's five features, and ask how likely D is."""
-    found = [
-        shop.step(
-            f"station, draw {seed}", {"components": N_COMPONENTS, "window": WINDOW}, lambda seed=seed: _draw(seed)
-        )
-        for seed in shop.seeds
-    ]
+    settings = {"components": N_COMPONENTS, "window": WINDOW}
+    found = [shop.step(f"station, draw {seed}", settings, partial(_draw, seed)) for seed in shop.seeds]
     names = list(found[0]["likelihood"])
     rows = [
         [name, *(_mean([each[kind][name] for each in found]) for kind in ("likelihood", "others"))] for name in names
@@ -72,13 +67,14 @@ def run(shop: Workshop) -> Report:
     table = Table("How well D is matched", header, rows)
     notes = [
         f"Fifty windows of {WINDOW[0]}x{WINDOW[1]} cells, none of which shows all five features of D "
-        f"({', '.join(five())}), as {SECTIONS[0]}x{SECTIONS[1]} bags; grid {GRID[0]}x{GRID[1]}. {right:.0f}% of them are "
-        f"put back within four cells (up to one common shift), and D itself, which was never seen, {away:.1f} cells from "
-        "its place. The mixture and LDA have ten components and see the same sections as features of their own; the nearest "
-        "neighbour is the training window under whose histogram, with a pseudocount for each feature, D is likeliest. "
-        "All of it is the mean over random draws of the windows, with the standard deviation."
+        f"({', '.join(five())}), as {SECTIONS[0]}x{SECTIONS[1]} bags; grid {GRID[0]}x{GRID[1]}. {right:.0f}% of them "
+        f"are put back within four cells (up to one common shift), and D itself, which was never seen, {away:.1f} "
+        "cells from its place. The mixture and LDA have ten components and see the same sections as features of "
+        "their own; the nearest neighbour is the training window under whose histogram, with a pseudocount for each "
+        "feature, D is likeliest. All of it is the mean over random draws of the windows, with the standard "
+        "deviation."
     ]
-    _draw_picture(shop)
+    _draw_picture(shop, np.array(found[0]["learnt"]))
     data = "Data: a station of our own drawing, in eight labels; the paper's photo is not to be had."
     return Report("station", "A train station from fifty windows", data, [table], notes, "station.png")
 
@@ -110,16 +106,12 @@ def _bags(corners: Array) -> Array:
     return bag([_cut(drawn, corner) for corner in corners], SECTIONS, len(NAMES)).toarray()
 
 
-def _grid(seed: int) -> CountingGrid:
-    return CountingGrid(GRID, WINDOW, SECTIONS, random_state=seed)
-
-
 def _draw(seed: int) -> dict[str, Any]:
     """Learn every model from one draw of windows; give log p per feature of D and of the windows like it."""
     corners, like_d = windows(seed)
     X, bag_d, others = _bags(corners), _bags(np.array([D])), _bags(like_d[::7])
-    models = {
-        "counting grid": _grid(seed).fit(X),
+    models: dict[str, Any] = {
+        "counting grid": CountingGrid(GRID, WINDOW, SECTIONS, random_state=seed).fit(X),
         "mixture": MixtureOfUnigrams(N_COMPONENTS, random_state=seed).fit(X),
         "LDA": LDA(N_COMPONENTS, random_state=seed).fit(X),
         "one histogram": MixtureOfUnigrams(1, random_state=seed).fit(X),
@@ -127,13 +119,16 @@ def _draw(seed: int) -> dict[str, Any]:
     n_sections, tokens = SECTIONS[0] * SECTIONS[1], WINDOW[0] * WINDOW[1]
     # A grid gives each section a distribution of its own; the others spread one over all sections and features.
     apart = {name: 0.0 if name == "counting grid" else np.log(n_sections) for name in models}
-    score = {name: (lambda Y, m=m, name=name: m.score_samples(Y) / tokens + apart[name]) for name, m in models.items()}
-    score["nearest neighbour"] = lambda Y: _nearest(X, Y) / tokens + np.log(n_sections)
+    scores = {
+        kind: {name: model.score_samples(Y) / tokens + apart[name] for name, model in models.items()}
+        | {"nearest neighbour": _nearest(X, Y) / tokens + np.log(n_sections)}
+        for kind, Y in (("likelihood", bag_d), ("others", others))
+    }
     grid = models["counting grid"]
     alignment = align(grid.locate(X), corners, GRID)
-    return {
-        "likelihood": {name: float(each(bag_d)[0]) for name, each in score.items()},
-        "others": {name: float(each(others).mean()) for name, each in score.items()},
+    learnt = np.roll(grid.pi_.argmax(axis=-1), -alignment.shift, axis=(0, 1))[: SIZE[0], : SIZE[1]]
+    return {kind: {name: float(values.mean()) for name, values in each.items()} for kind, each in scores.items()} | {
+        "learnt": learnt.tolist(),
         "right": float((_away(grid.locate(X), corners, alignment.shift) <= 4).mean()),
         "error": float(_away(grid.locate(bag_d), np.array([D]), alignment.shift)[0]),
     }
@@ -150,13 +145,11 @@ def _nearest(X: Array, Y: Array) -> Array:
     return (Y @ np.log(shares).T).max(axis=1)
 
 
-def _draw_picture(shop: Workshop) -> None:
+def _draw_picture(shop: Workshop, learnt: Array) -> None:
     """Draw the scene with some windows and D, and the grid beside it."""
     from matplotlib.patches import Patch, Rectangle
 
     corners, _ = windows(0)
-    model = _grid(0).fit(_bags(corners))
-    alignment = align(model.locate(_bags(corners)), corners, GRID)
     colours = np.array(COLOURS, np.uint8)
     made = figure(11, 4.2)
     left, right = made.subplots(1, 2)
@@ -166,8 +159,7 @@ def _draw_picture(shop: Workshop) -> None:
     left.add_patch(Rectangle((D[1] - 0.5, D[0] - 0.5), *WINDOW[::-1], fill=False, ec="black", lw=2.5))
     left.text(D[1] + 1, D[0] + 3.5, "D", fontsize=14, weight="bold")
     left.set_title("a station, twelve of the fifty windows, and D")
-    learnt = picture(model.pi_, Vocabulary("labels", NAMES, colours), 1)
-    right.imshow(np.roll(learnt, -alignment.shift, axis=(0, 1))[: SIZE[0], : SIZE[1]])
+    right.imshow(colours[learnt])
     right.set_title("the grid, learnt from four histograms of each window")
     for axes in (left, right):
         axes.axis("off")

@@ -16,8 +16,8 @@ Array = NDArray[Any]
 WORDS, FEWEST = 200, 20
 """Visual words, and frames that a place must have."""
 DATA = (
-    "Data: walks through 25 floors of a tower with a hand-held camera, one frame a second, stand in for {}, which cannot be "
-    "had; a place is a floor and an area of it."
+    "Data: walks through 25 floors of a tower with a hand-held camera, one frame a second, stand in for {}, which "
+    "cannot be had; a place is a floor and an area of it."
 )
 
 
@@ -30,7 +30,7 @@ def frames(shop: Workshop) -> Items:
     labels = items["label"].astype(str)
     names, times = np.unique(labels, return_counts=True)
     kept = names[times >= FEWEST]
-    items = items.take(np.isin(labels, kept[:6] if shop.is_quick else kept))
+    items = items.take(np.isin(labels, kept[:3] if shop.is_quick else kept))
     return items
 
 
@@ -39,7 +39,7 @@ def bags(shop: Workshop, items: Items, is_train: Array, name: str) -> Collection
 
     def make() -> Collection:
         sift, book = DenseSIFT(), Codebook(40 if shop.is_quick else WORDS, random_state=0)
-        book.fit(sift.transform([items.path(i) for i in np.flatnonzero(is_train)]))
+        book.fit(sift.transform([items.path(i) for i in np.flatnonzero(is_train).tolist()]))
         return Collection.from_images(items, [sift, book], FINE)
 
     chosen = np.packbits(is_train).tobytes().hex()

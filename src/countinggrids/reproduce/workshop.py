@@ -6,7 +6,7 @@ import tarfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,12 @@ class Workshop:
 
     @property
     def seeds(self) -> range:
-        """The random splits, or seeds, to make: two in the quick version."""
-        return range(min(2, self.n_splits) if self.is_quick else self.n_splits)
+        """The random splits, or seeds, to make: one in the quick version."""
+        return range(1 if self.is_quick else self.n_splits)
 
     def step(self, name: str, settings: Settings, make: Callable[[], Any]) -> Any:
-        """Give what a step finds, as plain data; a step done before with the same settings is not done again."""
-        path = self._path(name, settings, ".json")
+        """Give what a step finds, as plain data; one done before with these settings by this file is not done again."""
+        path = self._path(name, dict(settings) | {"code": _code(make)}, ".json")
         if self.is_fresh or not path.is_file():
             self.say(name)
             began = time.perf_counter()
@@ -67,7 +67,7 @@ class Workshop:
 
     def collection(self, name: str, settings: Settings, make: Callable[[], Collection]) -> Collection:
         """Give a collection, from a file if it was made before."""
-        path = self._path(name, settings, ".cg")
+        path = self._path(name, dict(settings) | {"code": _code(make)}, ".cg")
         if self.is_fresh or not path.is_file():
             self.say(name)
             make().save(path)
@@ -113,3 +113,9 @@ class Workshop:
         facts = json.dumps([name, settings, self.is_quick], sort_keys=True)
         short = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
         return self._steps / f"{short}-{sha256(facts.encode()).hexdigest()[:10]}{ending}"
+
+
+def _code(make: Callable[[], Any]) -> str:
+    """Give a word for the file that a step is written in: another version of it does the step again."""
+    function = make.func if isinstance(make, partial) else make
+    return sha256(Path(function.__code__.co_filename).read_bytes()).hexdigest()[:10]

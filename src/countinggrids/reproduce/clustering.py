@@ -1,0 +1,121 @@
+"""Places without labels: one grid of capacity 14; a new image takes the label of the nearest mapped one."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+
+from countinggrids.features import pictures
+from countinggrids.items import Items
+from countinggrids.reproduce import tower
+from countinggrids.reproduce.contest import ANNEAL, FINE, FINEST, TOKENS, Array
+from countinggrids.reproduce.report import Report, Table, figure, spread
+from countinggrids.reproduce.sequences import held_in
+from countinggrids.reproduce.workshop import Workshop
+from countinggrids.rivals import LDA
+from countinggrids.rows import CountingGrid, DiscreteEpitome, HybridEpitome
+from countinggrids.uses import BagScaler, GridNeighbors
+
+PAPER = {
+    "epitome": 69.42,
+    "stel epitome": 73.06,
+    "LDA": 74.32,
+    "counting grid 1x1": 82.34,
+    "counting grid 4x4": 83.94,
+    "hybrid, matched 1x1": 86.6,
+    "feature epitome": 69.93,
+}
+N_PLACES, WINDOW = 10, 12
+GRID = 45
+"""Cells along an axis: with windows of twelve that is a capacity of 14."""
+PIXELS = 24
+"""Pixels along an image's side for the epitomes of pixels."""
+
+
+def run(shop: Workshop) -> Report:
+    """Learn each map from all frames that are not held out, and label the others by their nearest neighbour."""
+    items = most_frequent(tower.frames(shop), 4 if shop.is_quick else N_PLACES)
+    shares = {
+        name: [
+            shop.step(f"clustering, {name}, draw {seed}", {"grid": GRID}, partial(_tried, shop, items, name, seed))
+            for seed in shop.seeds
+        ]
+        for name in PAPER
+    }
+    rows = [[name, spread(shares[name]), f"{paper:.1f}"] for name, paper in PAPER.items()]
+    axes = figure(6.4, 3.4).subplots()
+    axes.barh(list(PAPER)[::-1], [100 * np.mean(shares[name]) for name in list(PAPER)[::-1]], color="C0", label="ours")
+    axes.plot(list(PAPER.values())[::-1], range(len(PAPER)), "k|", ms=14, label="the paper's, on its data")
+    axes.set_xlabel("right, %")
+    axes.legend(frameon=False, loc="lower right")
+    axes.figure.savefig(shop.folder / "clustering.png")
+    names = sorted(set(items["label"].astype(str)))
+    notes = [
+        f"The {len(names)} places with most frames: {', '.join(names)}. Nothing sees a label while it learns; "
+        f"windows of {WINDOW}x{WINDOW} on a grid of {GRID}x{GRID}, capacity {(GRID / WINDOW) ** 2:.0f}. A run of "
+        "every clip is held out and labelled by the nearest mapped frame on the torus; for LDA, by the nearest "
+        f"shares of ten topics. The epitomes of pixels have the same capacity and see images of {PIXELS}x{PIXELS} "
+        "pixels."
+    ]
+    table = Table("Places without labels, right, %", ["model", "ours", "the paper's"], rows)
+    return Report(
+        "clustering", "Places without labels", tower.DATA.format("SenseCam"), [table], notes, "clustering.png"
+    )
+
+
+def most_frequent(items: Items, n: int) -> Items:
+    """Keep the places with most frames."""
+    labels = items["label"].astype(str)
+    names, times = np.unique(labels, return_counts=True)
+    return items.take(np.isin(labels, names[np.argsort(-times, kind="stable")[:n]]))
+
+
+def _tried(shop: Workshop, items: Items, name: str, seed: int) -> float:
+    is_train, labels = held_in(items, seed), items["label"].astype(str)
+    if name in ("epitome", "stel epitome"):
+        X, model = _pixels(items), _of_pixels(name, seed)
+    else:
+        bags = tower.bags(shop, items, is_train, f"clustering, draw {seed}")
+        X, model = _of_bags(name, bags, seed)
+    model.fit(X[is_train], labels[is_train])
+    return float(np.mean(model.predict(X[~is_train]) == labels[~is_train]))
+
+
+def _of_bags(name: str, bags: Any, seed: int) -> tuple[Any, Any]:
+    """Give the bags a model wants, and the model."""
+    options: dict[str, Any] = {"anneal": ANNEAL, "random_state": seed}
+    makers: dict[str, tuple[Any, Callable[[], Any]]] = {
+        "LDA": (1, lambda: _Topics(seed)),
+        "counting grid 1x1": (1, lambda: CountingGrid(GRID, WINDOW, **options)),
+        "counting grid 4x4": (FINEST, lambda: CountingGrid(GRID, WINDOW, FINEST, **options)),
+        "hybrid, matched 1x1": (FINE, lambda: HybridEpitome(GRID, WINDOW, **options)),
+        "feature epitome": (FINE, lambda: DiscreteEpitome(GRID, WINDOW, **options)),
+    }
+    sections, make = makers[name]
+    X = BagScaler(TOKENS).fit_transform(bags.coarsen(sections).counts)
+    made = make()
+    return X, made if name == "LDA" else GridNeighbors(made)
+
+
+class _Topics:
+    """Labels by the nearest shares of topics."""
+
+    def __init__(self, seed: int):
+        self.topics, self.nearest = LDA(10, random_state=seed), KNeighborsClassifier(1)
+
+    def fit(self, X: Any, y: Array) -> None:
+        self.nearest.fit(self.topics.fit(X).transform(X), y)
+
+    def predict(self, X: Any) -> Array:
+        return self.nearest.predict(self.topics.transform(X))
+
+
+def _pixels(items: Items) -> Array:
+    """Give all images small, square and in colours, (images, rows, columns, 3), from 0 to 1."""
+    import cv2
+
+    small = [cv2.resize(pictures.read(items.path(i), is_colour=True), (PIXELS, PIXELS), interpolation=cv2.INTER_AREA)
+             for i in range(len(items))]  # fmt: skip
+    return np.stack(small).astype(np.float32) / 255

@@ -1,0 +1,184 @@
+"""Along the walks: filtering with a chain, the scaling study, and "where was I"."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+
+from countinggrids.features import Gist
+from countinggrids.items import Items
+from countinggrids.reproduce import tower
+from countinggrids.reproduce.contest import ANNEAL, FINEST, TOKENS, Array
+from countinggrids.reproduce.report import Report, Table, figure, spread
+from countinggrids.reproduce.workshop import Workshop
+from countinggrids.rivals import LDA, PolyaMixture, ReconfigurableBags, gist_places
+from countinggrids.rows import CountingGrid, MixtureOfUnigrams
+from countinggrids.uses import BagCoarsener, BagScaler, GridClassifier, PlaceTracker, chain
+from countinggrids.uses.tracker import sequences
+
+HELD_OUT, N_MOST = 0.3, 30
+SIZES, WINDOW, SCALES = (8, 10, 12, 15, 18, 24), 6, (1, 2, 3)
+"""Grids and window of the scaling study, and by what they are scaled."""
+WHERE = {
+    "LDA": 76.80,
+    "reconfigurable 4x4": 74.63,
+    "mixture": 70.37,
+    "counting grid 1x1": 76.21,
+    "counting grid 4x4": 81.45,
+}
+GRID, GRID_WINDOW = 8, 4
+
+
+def run(shop: Workshop) -> Report:
+    """Make the table of filtering, that of the scales, and that of few images a place."""
+    items = tower.frames(shop)
+    filtered = _filtered(shop, items)
+    scales = _scales(shop, items)
+    where = _where(shop, items)
+    notes = [
+        f"A run of {HELD_OUT:.0%} of every clip, at a random place in it, is tried, the rest is learnt from; gamma, "
+        "the weight of the likelihoods, is chosen on the latter. Alone is without a chain; filtered uses the frames "
+        f"so far, smoothed all of them. Where was I: at most {N_MOST} images a place, filtered. The scaling study "
+        f"filters counting grids of 1x1 bags with grids {', '.join(map(str, SIZES))} and window {WINDOW}, all times "
+        "sigma.",
+    ]
+    data = tower.DATA.format("Torralba's sequences and a day of SenseCam")
+    return Report("sequences", "Along a walk", data, [filtered, scales, where], notes, "sequences.png")
+
+
+def bag_models() -> dict[str, Any]:
+    """The classifiers that are put in front of a chain, by name."""
+
+    def of(model: Any, sections: int, tokens: float | None = TOKENS) -> Any:
+        scaled = [] if tokens is None else [BagScaler(tokens)]
+        return make_pipeline(BagCoarsener(sections, FINEST), *scaled, GridClassifier(model, random_state=0))
+
+    def grid(sections: int) -> Any:
+        parts = None if sections == 1 else sections
+        return of(CountingGrid(GRID * (1 + sections // 4), GRID_WINDOW, parts, anneal=ANNEAL), sections)
+
+    return {
+        "counting grid 1x1": grid(1),
+        "counting grid 2x2": grid(2),
+        "counting grid 4x4": grid(4),
+        "mixture": of(MixtureOfUnigrams(2, anneal=None), 1),
+        "LDA": of(LDA(2), 1),
+        "reconfigurable 4x4": of(ReconfigurableBags(8, FINEST), 4),
+        "Polya mixture": of(PolyaMixture(2), 1, None),
+    }
+
+
+def _filtered(shop: Workshop, items: Items) -> Table:
+    """Filter the frames by every model and by Gaussians on Gist."""
+    entered = ("counting grid 1x1", "counting grid 2x2", "counting grid 4x4", "mixture", "LDA", "Polya mixture")
+    rows = []
+    for name in (*entered, "Torralba: Gaussians on Gist"):
+        found = [
+            shop.step(f"sequences, {name}, draw {seed}", {}, partial(_tracked, shop, items, name, seed))
+            for seed in shop.seeds
+        ]
+        rows.append([name, *(spread([each[how] for each in found]) for how in ("alone", "filtered", "smoothed"))])
+    return Table("Places along the walk, right, %", ["model", "alone", "filtered", "smoothed"], rows)
+
+
+def _tracked(shop: Workshop, items: Items, name: str, seed: int) -> dict[str, float]:
+    """Learn one model and a chain from the frames that are not held out; give the shares that are right."""
+    is_train = held_in(items, seed)
+    if name.startswith("Torralba"):
+        X = np.asarray(list(Gist().transform([items.path(i) for i in range(len(items))])))
+        tracker = gist_places(n_directions=16 if shop.is_quick else 80, random_state=0)
+    else:
+        X = tower.bags(shop, items, is_train, f"draw {seed}").coarsen(FINEST).counts.toarray()
+        tracker = PlaceTracker(bag_models()[name])
+    return _shares(tracker, X, items, is_train)
+
+
+def _shares(tracker: Any, X: Array, items: Items, is_train: Array) -> dict[str, float]:
+    y, train, test = items["label"].astype(str), items.take(is_train), items.take(~is_train)
+    tracker.fit(X[is_train], y[is_train], train.run_lengths())
+    lengths = test.run_lengths()
+    found = {
+        "alone": tracker.filter(X[~is_train], [1] * len(test)),
+        "filtered": tracker.filter(X[~is_train], lengths),
+        "smoothed": tracker.smooth(X[~is_train], lengths),
+    }
+    return {how: float(np.mean(tracker.classes_[q.argmax(axis=1)] == y[~is_train])) for how, q in found.items()}
+
+
+def held_in(items: Items, seed: int) -> Array:
+    """Hold a run of every clip out, beginning at a random place in it; give a mask of the rest."""
+    rng = np.random.default_rng(seed)
+    sequence, where = items["sequence"].astype(str), tower.position(items)
+    begins = {name: rng.uniform(0, 1 - HELD_OUT) for name in np.unique(sequence)}
+    begin = np.array([begins[name] for name in sequence])
+    return (where < begin) | (where >= begin + HELD_OUT)
+
+
+def _scales(shop: Workshop, items: Items) -> Table:
+    """Scale grid and window together; draw accuracy against capacity, a line for each scale."""
+    sizes = SIZES[::3] if shop.is_quick else SIZES
+    axes = figure(6.4, 4).subplots()
+    rows = []
+    for scale in SCALES[: 2 if shop.is_quick else 3]:
+        found = [
+            shop.step(
+                f"sequences, scale {scale}, draw {seed}",
+                {"sizes": sizes},
+                partial(_scaled, shop, items, scale, sizes, seed),
+            )
+            for seed in list(shop.seeds)[:2]
+        ]
+        shares = np.array(found)
+        rows.append([str(scale), *(spread(each) for each in shares.T)])
+        capacities = [(size / WINDOW) ** 2 for size in sizes]
+        axes.errorbar(
+            capacities, 100 * shares.mean(axis=0), 100 * shares.std(axis=0), marker="o", label=f"sigma {scale}"
+        )
+    axes.set(xscale="log", xlabel="capacity", ylabel="right when filtered, %")
+    axes.legend(frameon=False)
+    axes.figure.savefig(shop.folder / "sequences.png")
+    header = ["sigma", *(f"capacity {(size / WINDOW) ** 2:.1f}" for size in sizes)]
+    return Table("Grid and window scaled together, right when filtered, %", header, rows)
+
+
+def _scaled(shop: Workshop, items: Items, scale: int, sizes: Any, seed: int) -> list[float]:
+    is_train = held_in(items, seed)
+    X = tower.bags(shop, items, is_train, f"draw {seed}").coarsen(1).counts.toarray()
+    shares = []
+    for size in sizes:
+        grid = CountingGrid(scale * size, scale * WINDOW, anneal=ANNEAL)
+        model = make_pipeline(BagScaler(TOKENS), GridClassifier(grid, random_state=0))
+        shares.append(_shares(PlaceTracker(model), X, items, is_train)["filtered"])
+    return shares
+
+
+def _where(shop: Workshop, items: Items) -> Table:
+    """Learn from few images a place, and filter."""
+    rows = []
+    for name, paper in WHERE.items():
+        found = [
+            shop.step(f"where was I, {name}, draw {seed}", {}, partial(_few_tracked, shop, items, name, seed))
+            for seed in shop.seeds
+        ]
+        rows.append([name, spread(found), f"{paper:.1f}"])
+    return Table(
+        f"Where was I: at most {N_MOST} images a place, right when filtered, %", ["model", "ours", "the paper's"], rows
+    )
+
+
+def _few_tracked(shop: Workshop, items: Items, name: str, seed: int) -> float:
+    """Learn the places from few frames in a row each; the chain's moves are counted in all that are not held out."""
+    is_train, labels = held_in(items, seed), items["label"].astype(str)
+    X = tower.bags(shop, items, is_train, f"draw {seed}").coarsen(FINEST).counts.toarray()
+    places = np.unique(labels[is_train])
+    few = np.sort(np.concatenate([np.flatnonzero(is_train & (labels == place))[:N_MOST] for place in places]))
+    known = items.take(is_train)
+    path = np.searchsorted(places, labels[is_train])
+    paths = [path[part] for part in sequences(len(path), known.run_lengths())]
+    move = np.exp(chain.re_estimate(*chain.counted(paths, len(places)), pseudocount=0.1).log_move)
+    tracker = PlaceTracker(bag_models()[name], transitions=move)
+    tracker.fit(X[few], labels[few], items.take(few).run_lengths())
+    test = items.take(~is_train)
+    q = tracker.filter(X[~is_train], test.run_lengths())
+    return float(np.mean(tracker.classes_[q.argmax(axis=1)] == labels[~is_train]))
