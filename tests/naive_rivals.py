@@ -3,7 +3,10 @@
 import itertools
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, logsumexp
+from scipy.stats import norm
+
+from naive import add, cells
 
 
 def pyramid_kernel(a, b, sections):
@@ -56,3 +59,34 @@ def polya_step(bags, alpha, weights):
         for z, count in enumerate(bag):
             above[z] += weight * (digamma(count + alpha[z]) - digamma(alpha[z]))
     return alpha * above / below
+
+
+def epitome_places(image, mean, variance):
+    """Give log p(image | window) for every corner, image (*window, channels), mean and variance (*grid, channels)."""
+    grid, window = mean.shape[:2], image.shape[:2]
+    found = np.zeros(grid)
+    for k in cells(grid):
+        for i in cells(window):
+            there = add(k, i, grid)
+            found[k] += norm.logpdf(image[i], mean[there], np.sqrt(variance[there])).sum()
+    return found
+
+
+def epitome_step(images, mean, variance, eta):
+    """Make one EM step of the epitome; give the log-likelihoods of the images, new means and variances."""
+    grid, window = mean.shape[:2], images.shape[1:3]
+    common, spread = images.mean(axis=(0, 1, 2)), images.var(axis=(0, 1, 2))
+    times = np.full((*grid, 1), eta)
+    total, squares = np.zeros_like(mean) + eta * common, np.zeros_like(mean) + eta * (spread + common**2)
+    scores = []
+    for image in images:
+        places = epitome_places(image, mean, variance)
+        scores.append(logsumexp(places) - np.log(places.size))
+        q = np.exp(places - logsumexp(places))
+        for k in cells(grid):
+            for i in cells(window):
+                there = add(k, i, grid)
+                times[there] += q[k]
+                total[there] += q[k] * image[i]
+                squares[there] += q[k] * image[i] ** 2
+    return scores, total / times, squares / times - (total / times) ** 2

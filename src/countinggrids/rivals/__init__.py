@@ -1,5 +1,6 @@
 """Models that the paper compares with, on the same bags, and on images."""
 
+from countinggrids.rivals.epitome import Epitome
 from countinggrids.rivals.lda import LDA
 from countinggrids.rivals.places import Views, gist_places
 from countinggrids.rivals.polya import PolyaMixture
@@ -9,6 +10,7 @@ from countinggrids.rivals.tessellated import Tessellated
 
 __all__ = [
     "LDA",
+    "Epitome",
     "PolyaMixture",
     "PyramidClassifier",
     "PyramidKernel",
