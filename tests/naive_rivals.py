@@ -90,3 +90,42 @@ def epitome_step(images, mean, variance, eta):
                 total[there] += q[k] * image[i]
                 squares[there] += q[k] * image[i] ** 2
     return scores, total / times, squares / times - (total / times) ** 2
+
+
+def stel_look(image, stels, epitome, floor):
+    """Improve palette, place and stels of one image: image (*window, channels), stels (*window, stels).
+
+    Gives q, the new stels and the bound, the latter as the sum of all its terms.
+    """
+    grid, window, n_stels = epitome.shape[:2], image.shape[:2], epitome.shape[2]
+    density = np.zeros(stels.shape)
+    for s in range(n_stels):
+        share = stels[..., s]
+        for c in range(image.shape[2]):
+            x = image[..., c]
+            mean = (share * x).sum() / share.sum()
+            variance = max((share * (x - mean) ** 2).sum() / share.sum(), floor * x.var())
+            density[..., s] += norm.logpdf(x, mean, np.sqrt(variance))
+    places, expected = np.zeros(grid), np.zeros(stels.shape)
+    for k in cells(grid):
+        for i in cells(window):
+            places[k] += stels[i] @ np.log(epitome[add(k, i, grid)])
+    q = np.exp(places - logsumexp(places))
+    for k in cells(grid):
+        for i in cells(window):
+            expected[i] += q[k] * np.log(epitome[add(k, i, grid)])
+    r = np.exp(density + expected)
+    r /= r.sum(axis=-1, keepdims=True)
+    bound = (r * (density + expected - np.log(r))).sum() - (q * np.log(q)).sum() - np.log(q.size)
+    return q, r, bound
+
+
+def stel_epitome(qs, stels, eta):
+    """Lay the stels of images down where the images are."""
+    grid, window = qs[0].shape, stels[0].shape[:2]
+    seen = np.full((*grid, stels[0].shape[2]), eta)
+    for q, r in zip(qs, stels, strict=True):
+        for k in cells(grid):
+            for i in cells(window):
+                seen[add(k, i, grid)] += q[k] * r[i]
+    return seen / seen.sum(axis=-1, keepdims=True)

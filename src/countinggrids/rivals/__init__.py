@@ -6,6 +6,7 @@ from countinggrids.rivals.places import Views, gist_places
 from countinggrids.rivals.polya import PolyaMixture
 from countinggrids.rivals.pyramid import PyramidClassifier, PyramidKernel
 from countinggrids.rivals.reconfigurable import ReconfigurableBags
+from countinggrids.rivals.stel import StelEpitome
 from countinggrids.rivals.tessellated import Tessellated
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "PyramidClassifier",
     "PyramidKernel",
     "ReconfigurableBags",
+    "StelEpitome",
     "Tessellated",
     "Views",
     "gist_places",

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from countinggrids import torus
 from countinggrids.geometry import Geometry
 from countinggrids.rivals import spectra
+from countinggrids.rivals.located import Located
 from countinggrids.rivals.options import check_above, check_whole, warming
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
     squares: Array
 
 
-class Epitome(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Epitome(Located):
     """Learns an epitome of images: a Gaussian a cell, so that each image is likely in some window.
 
     Whole images of one size go in, or patches of images, for instance cut by scikit-learn's `PatchExtractor`; grey, in
@@ -111,27 +111,10 @@ class Epitome(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.mean_, self.variance_ = (np.moveaxis(each, 0, -1) for each in cells)
         return self
 
-    def transform(self, X: Any) -> Array:
-        """Give the posterior of each image over the corners of windows, (images, cells)."""
-        places = self._places(X)
-        return np.exp(places - logsumexp(places, axis=1, keepdims=True))
-
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Give the corner of the likeliest window of each image, as a flat index."""
-        return self._places(X).argmax(axis=1)
-
-    def locate(self, X: Any) -> NDArray[np.intp]:
-        """Give the coordinates of that corner, (images, axes)."""
-        return np.stack(np.unravel_index(self.predict(X), self.mean_.shape[:-1]), axis=1)
-
     def score_samples(self, X: Any) -> Array:
         """Give the log density of each image, (images,)."""
         places = self._places(X)
         return np.asarray(logsumexp(places, axis=1)) - np.log(places.shape[1])
-
-    def score(self, X: Any, y: object = None) -> float:
-        """Give the mean log density."""
-        return float(self.score_samples(X).mean())
 
     def _start(self, common: _Cells) -> _Cells:
         """Scatter the means a little."""
