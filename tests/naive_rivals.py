@@ -3,7 +3,10 @@
 import itertools
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, logsumexp
+from scipy.stats import norm
+
+from naive import add, cells
 
 
 def pyramid_kernel(a, b, sections):
@@ -56,3 +59,73 @@ def polya_step(bags, alpha, weights):
         for z, count in enumerate(bag):
             above[z] += weight * (digamma(count + alpha[z]) - digamma(alpha[z]))
     return alpha * above / below
+
+
+def epitome_places(image, mean, variance):
+    """Give log p(image | window) for every corner, image (*window, channels), mean and variance (*grid, channels)."""
+    grid, window = mean.shape[:2], image.shape[:2]
+    found = np.zeros(grid)
+    for k in cells(grid):
+        for i in cells(window):
+            there = add(k, i, grid)
+            found[k] += norm.logpdf(image[i], mean[there], np.sqrt(variance[there])).sum()
+    return found
+
+
+def epitome_step(images, mean, variance, eta):
+    """Make one EM step of the epitome; give the log-likelihoods of the images, new means and variances."""
+    grid, window = mean.shape[:2], images.shape[1:3]
+    common, spread = images.mean(axis=(0, 1, 2)), images.var(axis=(0, 1, 2))
+    times = np.full((*grid, 1), eta)
+    total, squares = np.zeros_like(mean) + eta * common, np.zeros_like(mean) + eta * (spread + common**2)
+    scores = []
+    for image in images:
+        places = epitome_places(image, mean, variance)
+        scores.append(logsumexp(places) - np.log(places.size))
+        q = np.exp(places - logsumexp(places))
+        for k in cells(grid):
+            for i in cells(window):
+                there = add(k, i, grid)
+                times[there] += q[k]
+                total[there] += q[k] * image[i]
+                squares[there] += q[k] * image[i] ** 2
+    return scores, total / times, squares / times - (total / times) ** 2
+
+
+def stel_look(image, stels, epitome, floor):
+    """Improve palette, place and stels of one image: image (*window, channels), stels (*window, stels).
+
+    Gives q, the new stels and the bound, the latter as the sum of all its terms.
+    """
+    grid, window, n_stels = epitome.shape[:2], image.shape[:2], epitome.shape[2]
+    density = np.zeros(stels.shape)
+    for s in range(n_stels):
+        share = stels[..., s]
+        for c in range(image.shape[2]):
+            x = image[..., c]
+            mean = (share * x).sum() / share.sum()
+            variance = max((share * (x - mean) ** 2).sum() / share.sum(), floor * x.var())
+            density[..., s] += norm.logpdf(x, mean, np.sqrt(variance))
+    places, expected = np.zeros(grid), np.zeros(stels.shape)
+    for k in cells(grid):
+        for i in cells(window):
+            places[k] += stels[i] @ np.log(epitome[add(k, i, grid)])
+    q = np.exp(places - logsumexp(places))
+    for k in cells(grid):
+        for i in cells(window):
+            expected[i] += q[k] * np.log(epitome[add(k, i, grid)])
+    r = np.exp(density + expected)
+    r /= r.sum(axis=-1, keepdims=True)
+    bound = (r * (density + expected - np.log(r))).sum() - (q * np.log(q)).sum() - np.log(q.size)
+    return q, r, bound
+
+
+def stel_epitome(qs, stels, eta):
+    """Lay the stels of images down where the images are."""
+    grid, window = qs[0].shape, stels[0].shape[:2]
+    seen = np.full((*grid, stels[0].shape[2]), eta)
+    for q, r in zip(qs, stels, strict=True):
+        for k in cells(grid):
+            for i in cells(window):
+                seen[add(k, i, grid)] += q[k] * r[i]
+    return seen / seen.sum(axis=-1, keepdims=True)

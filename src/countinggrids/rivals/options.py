@@ -49,6 +49,21 @@ def pseudocounts(eta: float | str, totals: Array, n: int) -> Array:
     return AUTO_SHARE * totals / n if isinstance(eta, str) else np.full(len(totals), float(eta))
 
 
+def warming(anneal: Any) -> list[float]:
+    """Give the rising powers of the likelihood before it counts in full, from (start, rate, end); None has none."""
+    if anneal is None:
+        return []
+    wanted = "wanted None or (start, rate, end) with 0 < start <= end <= 1 and rate > 1"
+    try:
+        start, rate, end = (float(value) for value in anneal)
+    except (TypeError, ValueError):
+        start, rate, end = 0.0, 0.0, 0.0
+    if not (0 < start <= end <= 1 < rate < np.inf):
+        raise ValueError(f"anneal is {anneal!r}; {wanted}; give for instance anneal=(0.01, 1.1, 1.0)")
+    n = int(np.ceil(np.log(end / start) / np.log(rate)))
+    return [start * rate**i for i in range(n)]
+
+
 def features_of(n_columns: int, sections: object) -> tuple[Shape, int]:
     """Read sections, and tell from the number of columns how many features each has."""
     parts = as_shape(sections, "sections")
