@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import countinggrids as cg
@@ -19,7 +20,7 @@ from common import n_splits, table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, Colours, DenseSIFT
 
-ANNEAL = (0.2, 1.15, 1.0)  # a hundred places and as many small grids: a quick schedule
+QUICK = cg.CountingGrid(anneal=(0.2, 1.15, 1.0), max_iter=50)  # a hundred places and as many small grids
 CASES = [("words", 1), ("words", 2), ("words", 4), ("words and colours", 1)]
 HOW = ("alone", "filtered", "smoothed")
 
@@ -51,21 +52,22 @@ def halves(labels):
     return [(np.flatnonzero(few | (later != side)), np.flatnonzero(~few & (later == side))) for side in (True, False)]
 
 
-def shares_right(bags, n, y, is_train, items):
-    """Choose grid and gamma on the training frames; give the shares of test frames that are right."""
-    X = cg.BagCoarsener(n, (4, 4)).fit_transform(bags.reshape(len(bags), -1))
-    train, test = items.take(is_train), items.take(~is_train)
-    quick = cg.CountingGrid(anneal=ANNEAL, max_iter=50)
-    best = cg.CapacitySearch(
-        quick, grids=(6, 10), windows=(4,), sections=(n,), tokens=(100,), capacities=(2, 10),
-        cv=halves(y[is_train]), random_state=0, refit=False,
-    ).fit(X[is_train], y[is_train]).best_candidate_  # fmt: skip
-    grid = quick.set_params(grid=best.grid, window=best.window, sections=None if n == 1 else best.sections)
+def chosen_grid(X, y):
+    """Choose the grid on the training frames, without sections."""
+    search = cg.CapacitySearch(
+        QUICK, grids=(6, 10), windows=(4,), tokens=(100,), capacities=(2, 10), cv=halves(y), random_state=0, refit=False
+    )
+    return search.fit(X, y).best_candidate_
+
+
+def shares_right(X, n, best, y, is_train, items):
+    """Learn places and gamma from the training frames; give the shares of test frames that are right."""
+    grid = clone(QUICK).set_params(grid=best.grid, window=best.window, sections=None if n == 1 else (n, n))
     model = make_pipeline(cg.BagScaler(best.tokens), cg.GridClassifier(grid, random_state=0))
-    tracker = cg.PlaceTracker(model).fit(X[is_train], y[is_train], train.run_lengths())
-    lengths = test.run_lengths()
+    tracker = cg.PlaceTracker(model).fit(X[is_train], y[is_train], items.take(is_train).run_lengths())
+    lengths = items.take(~is_train).run_lengths()
     found = (
-        tracker.filter(X[~is_train], [1] * len(test)),
+        tracker.filter(X[~is_train], [1] * sum(lengths)),
         tracker.filter(X[~is_train], lengths),
         tracker.smooth(X[~is_train], lengths),
     )
@@ -80,10 +82,13 @@ def one_split(root, csv, seed):
     # Places with a single frame cannot be learnt; they have no test frames either.
     names, times = np.unique(labels[is_train], return_counts=True)
     is_kept = np.isin(labels, names[times > 1])
+    items, y, is_train = items.take(is_kept), labels[is_kept], is_train[is_kept]
+    best = chosen_grid(bags["words"][is_kept].sum(axis=1)[is_train], y[is_train])
     right = {}
     for features, n in CASES:
         began = time.perf_counter()
-        shares = shares_right(bags[features][is_kept], n, labels[is_kept], is_train[is_kept], items.take(is_kept))
+        X = cg.BagCoarsener(n, (4, 4)).fit_transform(bags[features][is_kept].reshape(len(y), -1))
+        shares = shares_right(X, n, best, y, is_train, items)
         right |= {(features, n, how): share for how, share in zip(HOW, shares, strict=True)}
         told = ", ".join(f"{how} {100 * share:.1f}%" for how, share in zip(HOW, shares, strict=True))
         print(f"  {features} {n}x{n}: {told} ({time.perf_counter() - began:.0f} s)", flush=True)

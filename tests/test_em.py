@@ -114,7 +114,8 @@ def test_an_empty_bag_gets_the_prior_as_its_posterior(rng):
     np.testing.assert_allclose(log_likelihood, 0, atol=1e-12)
 
 
-def test_a_sharp_posterior_is_held_sparse_and_changes_nothing(rng):
+def test_a_sharp_posterior_is_held_sparse_and_changes_nothing(rng, monkeypatch):
+    monkeypatch.setattr(em, "FEW_ENTRIES", 0)
     geometry = GEOMETRIES["counting grid"]
     grid, counts = random_grid(rng, geometry), rng.integers(1, 9, (6, N_FEATURES)) * 5000.0
     bags = as_bags(counts, geometry)

@@ -26,6 +26,8 @@ SPARSE_BELOW = 1 / 10
 """Share of cells a bag's posterior must leave above rounding for its block to be painted from a sparse q."""
 FEWEST_CHUNKS = 4
 """Pieces that an E step is cut into even where the bags are few, for threads to share."""
+FEW_ENTRIES = 2**13
+"""Bags times cells below which neither pieces nor a sparse posterior pay."""
 PLANE_ENTRIES = 2**17
 """Features times cells that one piece of work on the grid takes, few enough to stay in cache."""
 
@@ -100,7 +102,8 @@ def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tu
     """
     n_bags, n_cells = counts.shape[0], log_prior.size
     planes = counts.prepare(table)
-    chunks = _pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // FEWEST_CHUNKS))))
+    fewest = 1 if n_bags * n_cells < FEW_ENTRIES else FEWEST_CHUNKS
+    chunks = _pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // fewest))))
     # One row of the prior per bag: NumPy adds a repeated row ten times faster than a broadcast one.
     prior = np.tile(log_prior.ravel(), (max(rows.stop - rows.start for rows in chunks), 1))
     parts = list(engine.map(lambda rows: _posterior(counts.match(planes, rows), prior), chunks))
@@ -117,9 +120,10 @@ def _posterior(joint: Array, log_prior: Array) -> tuple[Any, Array]:
     """Turn log p(bag | cell), (bags, cells), into q and log p(bag); q is sparse where few cells count."""
     joint += log_prior[: len(joint)]
     best = joint.max(axis=1)
-    kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
-    if kept.size < SPARSE_BELOW * joint.size:
-        return _from_kept(joint, best, kept)
+    if joint.size >= FEW_ENTRIES:
+        kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
+        if kept.size < SPARSE_BELOW * joint.size:
+            return _from_kept(joint, best, kept)
     joint -= best[:, None]
     q = np.exp(joint, out=joint)
     total = q.sum(axis=1)

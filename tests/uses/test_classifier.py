@@ -111,7 +111,7 @@ def test_pipelines_and_searches(bags):
     assert search.best_score_ > 0.8
 
 
-def test_a_committee_averages_its_members_in_logs(bags):
+def test_a_committee_averages_its_members(bags):
     X, y = bags
     halves = make_pipeline(cg.BagCoarsener(1, (2,)), cg.BagScaler(60), cg.MixtureOfUnigrams(2, anneal=None))
     members = [cg.CountingGrid(**SMALL), halves]
@@ -120,6 +120,11 @@ def test_a_committee_averages_its_members_in_logs(bags):
     assert [len(models) for models in both.models_] == [4, 4, 4]
     wanted = np.mean([model.log_likelihoods(X) for model in alone], axis=0)
     np.testing.assert_allclose(both.log_likelihoods(X), wanted, rtol=1e-6)
+    both.set_params(committee="likelihoods")
+    wanted = np.logaddexp(*(model.log_likelihoods(X) for model in alone)) - np.log(2)
+    np.testing.assert_allclose(both.log_likelihoods(X), wanted, rtol=1e-6)
+    with pytest.raises(ValueError, match="committee is 'votes'; wanted 'logs' or 'likelihoods'"):
+        cg.GridClassifier(members, committee="votes").fit(X, y)
     best = cg.GridClassifier(members, n_init=2, combine="best", random_state=0).fit(X, y)
     assert [len(models) for models in best.models_] == [2, 2, 2]
     assert best.score(X, y) > 0.9

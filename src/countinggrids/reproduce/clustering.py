@@ -99,6 +99,27 @@ def _of_bags(name: str, bags: Any, seed: int) -> tuple[Any, Any]:
     return X, made if name == "LDA" else GridNeighbors(made)
 
 
+def _of_pixels(name: str, seed: int) -> Any:
+    """Give an epitome of pixels, whose windows are whole images, with the capacity of the grids."""
+    size = round(PIXELS * GRID / WINDOW)
+    made = (Epitome if name == "epitome" else StelEpitome)(size, PIXELS, random_state=seed)
+    return _Nearest(made, size)
+
+
+class _Nearest:
+    """Labels by the nearest place on the torus of an epitome."""
+
+    def __init__(self, model: Any, size: int):
+        self.model, self.size = model, size
+
+    def fit(self, X: Any, y: Array) -> None:
+        self.places, self.labels = self.model.fit(X).locate(X), y
+
+    def predict(self, X: Any) -> Array:
+        away = np.abs(self.model.locate(X)[:, None] - self.places)
+        return self.labels[(np.minimum(away, self.size - away) ** 2).sum(axis=2).argmin(axis=1)]
+
+
 class _Topics:
     """Labels by the nearest shares of topics."""
 
@@ -113,9 +134,9 @@ class _Topics:
 
 
 def _pixels(items: Items) -> Array:
-    """Give all images small, square and in colours, (images, rows, columns, 3), from 0 to 1."""
+    """Give all images small, square and in colours, (images, rows * columns * 3), from 0 to 1."""
     import cv2
 
     small = [cv2.resize(pictures.read(items.path(i), is_colour=True), (PIXELS, PIXELS), interpolation=cv2.INTER_AREA)
              for i in range(len(items))]  # fmt: skip
-    return np.stack(small).astype(np.float32) / 255
+    return np.stack(small).reshape(len(items), -1) / 255

@@ -26,10 +26,12 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : a counting grid, another row of the family, or any model with `fit` and `score_samples`, also at the
         end of a pipeline; None takes `CountingGrid()`. A list of several, such as grids of different sections or
-        capacities, makes each class a committee: the log-likelihoods of its members are averaged
+        capacities, makes each class a committee
     n_init : restarts of each class with different seeds
     combine : what is done with the restarts: "mean" averages their likelihoods of a bag, "best" keeps the one whose
         training bags are most likely
+    committee : what is averaged over the members of a committee: "logs" of their likelihoods, which suits members that
+        see different sides of a bag, or "likelihoods", which suits models of the same bag, such as several capacities
     class_prior : "uniform", "frequency" (as in training), or one probability per class in the order of `classes_`
     class_params : settings of single classes by label, as for `set_params`: {"coast": {"grid": (20, 20)}}
     n_jobs : classes learnt at a time, on threads; None learns one after the other, each on all threads
@@ -58,6 +60,7 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         n_init: int = 1,
         combine: str = "mean",
+        committee: str = "logs",
         class_prior: Any = "uniform",
         class_params: Mapping[Any, Mapping[str, Any]] | None = None,
         n_jobs: int | None = None,
@@ -66,6 +69,7 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.n_init = n_init
         self.combine = combine
+        self.committee = committee
         self.class_prior = class_prior
         self.class_params = class_params
         self.n_jobs = n_jobs
@@ -118,8 +122,7 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Give log p(bag | class), restarts combined, (bags, classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
-        n_members = len(self._members())
-        return np.stack(self._map(lambda models: _combined(models, X, n_members), self.models_), axis=1)
+        return np.stack(self._map(lambda models: self._combined(models, X), self.models_), axis=1)
 
     def decision_function(self, X: Any) -> Array:
         """Give log p(bag, class), (bags, classes); for two classes the difference, (bags,)."""
@@ -160,11 +163,23 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         _seed(model, int(seed), self.n_init > 1)
         return model.fit(X) if weights is None else model.fit(X, **{_weight_name(model): weights})
 
+    def _combined(self, models: list[Any], X: Any) -> Array:
+        """Average the likelihoods of a bag over restarts, and these or their logarithms over the members."""
+        scores = np.stack([model.score_samples(X) for model in models])
+        if self.committee == "logs":
+            scores = scores.reshape(len(self._members()), -1, X.shape[0])
+            return np.asarray((logsumexp(scores, axis=1) - np.log(scores.shape[1])).mean(axis=0))
+        return np.asarray(logsumexp(scores, axis=0) - np.log(len(scores)))
+
     def _check_options(self) -> None:
         if not self._members():
             raise ValueError("estimator is an empty list; wanted at least one model a class; give for instance None")
         if self.combine not in ("mean", "best"):
             raise ValueError(f"combine is {self.combine!r}; wanted 'mean' or 'best'; give for instance combine='mean'")
+        if self.committee not in ("logs", "likelihoods"):
+            raise ValueError(
+                f"committee is {self.committee!r}; wanted 'logs' or 'likelihoods'; give for instance 'logs'"
+            )
         if not isinstance(self.n_init, int | np.integer) or isinstance(self.n_init, bool) or self.n_init < 1:
             raise ValueError(f"n_init is {self.n_init!r}; wanted an integer of at least 1; give for instance n_init=3")
         if self.n_jobs is not None and (not isinstance(self.n_jobs, int | np.integer) or self.n_jobs == 0):
@@ -193,13 +208,6 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return [function(job) for job in jobs]
         with ThreadPoolExecutor(engine.default().n_threads if self.n_jobs < 0 else self.n_jobs) as pool:
             return list(pool.map(function, jobs))
-
-
-def _combined(models: list[Any], X: Any, n_members: int) -> Array:
-    """Average the likelihoods of a bag over restarts, and their logarithms over the members of a committee."""
-    scores = np.stack([model.score_samples(X) for model in models]).reshape(n_members, -1, X.shape[0])
-    restarts = logsumexp(scores, axis=1) - np.log(scores.shape[1])
-    return np.asarray(restarts.mean(axis=0))
 
 
 def _weight_name(model: Any) -> str:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,45 +16,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from countinggrids import plot
-from countinggrids.bags import coarsen
 from countinggrids.geometry import Shape, as_shape
 from countinggrids.rows import CountingGrid
+from countinggrids.uses.candidates import Candidate, Tessellations, divides
 from countinggrids.uses.classifier import GridClassifier
 from countinggrids.uses.scaling import BagScaler
 
 GRIDS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 35, 40)
 WINDOWS = (2, 4, 6, 8)
 Array = NDArray[Any]
-
-
-class Candidate(NamedTuple):
-    """One set of choices.
-
-    Attributes
-    ----------
-    grid, window, sections : shapes
-    paint : finer sections that are laid down, or None for the same
-    tokens : what bags are scaled to, or None
-    power : what counts are raised to
-    max_iter : where learning stops, or None for the estimator's own
-    """
-
-    grid: Shape
-    window: Shape
-    sections: Shape
-    paint: Shape | None
-    tokens: float | None
-    power: float
-    max_iter: int | None
-
-    @property
-    def capacity(self) -> float:
-        return float(np.prod(self.grid) / np.prod(self.window))
-
-    @property
-    def finest(self) -> Shape:
-        """The sections that bags come in."""
-        return self.sections if self.paint is None else self.paint
 
 
 class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -172,7 +142,7 @@ class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             splitter.shuffle, splitter.random_state = True, 0
         folds = list(splitter.split(np.zeros(X.shape[0]), y, groups))
         scores = np.full((len(candidates), len(folds)), np.nan)
-        bags = _Tessellations(X, self._x_sections())
+        bags = Tessellations(X, self._x_sections())
         racing = np.arange(len(candidates))
         for number, (train, test) in enumerate(folds):
             for c in racing:
@@ -247,7 +217,7 @@ class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _ready(self, X: Any) -> Any:
         X = validate_data(self, X, accept_sparse="csr", dtype=None, reset=False)
-        return _Tessellations(X, self._x_sections()).at(self.best_candidate_.finest)
+        return Tessellations(X, self._x_sections()).at(self.best_candidate_.finest)
 
     def _x_sections(self) -> Shape:
         n_axes = len(next(self._shapes(self.grids, "grids", 2)))
@@ -284,9 +254,7 @@ class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for sections in self._shapes(self.sections, "sections", len(window)):
             for paint in self.paint:
                 finer = None if paint is None else next(self._shapes([paint], "paint", len(window)))
-                if _divides(sections, window if finer is None else finer) and (
-                    finer is None or _divides(finer, window)
-                ):
+                if divides(sections, window if finer is None else finer) and (finer is None or divides(finer, window)):
                     yield sections, finer
 
     def _made(self, candidate: Candidate, y: Any) -> Any:
@@ -325,25 +293,3 @@ class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # One fold has no spread to tell.
         columns["std"] = [float(np.nanstd(row)) if np.isfinite(row).sum() > 1 else np.nan for row in scores]
         self.results_ = columns
-
-
-def _divides(coarse: Shape, fine: Shape) -> bool:
-    return all(f % c == 0 for f, c in zip(fine, coarse, strict=True))
-
-
-class _Tessellations:
-    """X at coarser and coarser sections, each made once."""
-
-    def __init__(self, X: Any, finest: Shape):
-        n_sections = int(np.prod(finest))
-        if X.shape[1] % n_sections:
-            raise ValueError(f"X has {X.shape[1]} columns; wanted a multiple of the {n_sections} sections {finest}")
-        self.n_features = X.shape[1] // n_sections
-        self.finest, self.made = finest, {finest: X}
-
-    def at(self, sections: Shape) -> Any:
-        if sections not in self.made:
-            if not _divides(sections, self.finest):
-                raise ValueError(f"sections {sections} must divide those of X, {self.finest}")
-            self.made[sections] = coarsen(self.made[self.finest], self.n_features, self.finest, sections)
-        return self.made[sections]
