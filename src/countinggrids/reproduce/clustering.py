@@ -10,11 +10,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from countinggrids.features import pictures
 from countinggrids.items import Items
 from countinggrids.reproduce import tower
-from countinggrids.reproduce.contest import ANNEAL, FINE, FINEST, TOKENS, Array
+from countinggrids.reproduce.contest import ANNEAL, FINE, FINEST, QUICK, TOKENS, Array
 from countinggrids.reproduce.report import Report, Table, figure, spread
 from countinggrids.reproduce.sequences import held_in
 from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rivals import LDA
+from countinggrids.rivals import LDA, Epitome, StelEpitome
 from countinggrids.rows import CountingGrid, DiscreteEpitome, HybridEpitome
 from countinggrids.uses import BagScaler, GridNeighbors
 
@@ -75,23 +75,24 @@ def most_frequent(items: Items, n: int) -> Items:
 def _tried(shop: Workshop, items: Items, name: str, seed: int) -> float:
     is_train, labels = held_in(items, seed), items["label"].astype(str)
     if name in ("epitome", "stel epitome"):
-        X, model = _pixels(items), _of_pixels(name, seed)
+        pixels = PIXELS // 2 if shop.is_quick else PIXELS
+        X, model = _pixels(items, pixels), _of_pixels(name, seed, pixels)
     else:
         bags = tower.bags(shop, items, is_train, f"clustering, draw {seed}")
-        X, model = _of_bags(name, bags, seed)
+        X, model = _of_bags(name, bags, seed, shop.is_quick)
     model.fit(X[is_train], labels[is_train])
     return float(np.mean(model.predict(X[~is_train]) == labels[~is_train]))
 
 
-def _of_bags(name: str, bags: Any, seed: int) -> tuple[Any, Any]:
+def _of_bags(name: str, bags: Any, seed: int, is_quick: bool) -> tuple[Any, Any]:
     """Give the bags a model wants, and the model."""
-    options: dict[str, Any] = {"anneal": ANNEAL, "random_state": seed}
+    options: dict[str, Any] = {"anneal": QUICK if is_quick else ANNEAL, "random_state": seed}
     makers: dict[str, tuple[Any, Callable[[], Any]]] = {
         "LDA": (1, lambda: _Topics(seed)),
-        "counting grid 1x1": (1, lambda: CountingGrid(GRID, WINDOW, **options)),
-        "counting grid 4x4": (FINEST, lambda: CountingGrid(GRID, WINDOW, FINEST, **options)),
-        "hybrid, matched 1x1": (FINE, lambda: HybridEpitome(GRID, WINDOW, **options)),
-        "feature epitome": (FINE, lambda: DiscreteEpitome(GRID, WINDOW, **options)),
+        "counting grid 1x1": (1, lambda: CountingGrid((GRID, GRID), WINDOW, **options)),
+        "counting grid 4x4": (FINEST, lambda: CountingGrid((GRID, GRID), WINDOW, FINEST, **options)),
+        "hybrid, matched 1x1": (FINE, lambda: HybridEpitome((GRID, GRID), WINDOW, **options)),
+        "feature epitome": (FINE, lambda: DiscreteEpitome((GRID, GRID), WINDOW, **options)),
     }
     sections, make = makers[name]
     X = BagScaler(TOKENS).fit_transform(bags.coarsen(sections).counts)
@@ -99,10 +100,10 @@ def _of_bags(name: str, bags: Any, seed: int) -> tuple[Any, Any]:
     return X, made if name == "LDA" else GridNeighbors(made)
 
 
-def _of_pixels(name: str, seed: int) -> Any:
+def _of_pixels(name: str, seed: int, pixels: int) -> Any:
     """Give an epitome of pixels, whose windows are whole images, with the capacity of the grids."""
-    size = round(PIXELS * GRID / WINDOW)
-    made = (Epitome if name == "epitome" else StelEpitome)(size, PIXELS, random_state=seed)
+    size = round(pixels * GRID / WINDOW)
+    made = (Epitome if name == "epitome" else StelEpitome)((size, size), (pixels, pixels), random_state=seed)
     return _Nearest(made, size)
 
 
@@ -133,10 +134,10 @@ class _Topics:
         return self.nearest.predict(self.topics.transform(X))
 
 
-def _pixels(items: Items) -> Array:
+def _pixels(items: Items, pixels: int) -> Array:
     """Give all images small, square and in colours, (images, rows * columns * 3), from 0 to 1."""
     import cv2
 
-    small = [cv2.resize(pictures.read(items.path(i), is_colour=True), (PIXELS, PIXELS), interpolation=cv2.INTER_AREA)
+    small = [cv2.resize(pictures.read(items.path(i), is_colour=True), (pixels, pixels), interpolation=cv2.INTER_AREA)
              for i in range(len(items))]  # fmt: skip
     return np.stack(small).reshape(len(items), -1) / 255

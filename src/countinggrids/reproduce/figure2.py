@@ -10,6 +10,7 @@ from countinggrids.collection import Collection
 from countinggrids.features import Textons, Vocabulary
 from countinggrids.items import Items
 from countinggrids.reproduce import station
+from countinggrids.reproduce.contest import QUICK
 from countinggrids.reproduce.report import Report, Table, figure
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rows import CountingGrid
@@ -60,10 +61,9 @@ def _panel(part: Any, images: list[Any], collection: Collection, model: Counting
 
 
 def _grid(collection: Collection, is_quick: bool) -> CountingGrid:
-    anneal: Any = (0.05, 1.2, 1.0) if is_quick else "auto"
-    return CountingGrid(GRID, WINDOW, SECTIONS, anneal=anneal, random_state=0, max_iter=500, tol=1e-4).fit(
-        collection.counts
-    )
+    if is_quick:
+        return CountingGrid((18, 18), (6, 6), SECTIONS, anneal=QUICK, random_state=0).fit(collection.counts)
+    return CountingGrid(GRID, WINDOW, SECTIONS, random_state=0).fit(collection.counts)
 
 
 def _frames(shop: Workshop, root: Any) -> Collection:
@@ -72,9 +72,9 @@ def _frames(shop: Workshop, root: Any) -> Collection:
     items = datasets.ietower(root, shop.data / "ietower.csv")
     items = items.take([PLACE in label for label in items["label"]])
     if shop.is_quick:
-        items = items.take(np.arange(0, len(items), max(1, len(items) // 60)))
+        items = items.take(np.arange(0, len(items), max(1, len(items) // 20)))
     paths = [items.path(i) for i in range(len(items))]
-    textons = Textons(N_TEXTONS, random_state=0).fit(paths)
+    textons = Textons(40 if shop.is_quick else N_TEXTONS, step=8 if shop.is_quick else 4, random_state=0).fit(paths)
     return Collection.from_images(items, [textons], SECTIONS)
 
 

@@ -45,7 +45,7 @@ def run(shop: Workshop) -> Report:
             shop.is_quick,
         )
 
-    folds = range(2 if shop.is_quick else N_FOLDS)
+    folds = range(1 if shop.is_quick else N_FOLDS)
     entered = [name for panel in PANELS.values() for name in panel]
     ten, chosen = contest(shop, "places, ten folds", fold, {}, {}, entered, folds)
     thirteen, _ = contest(shop, f"places, {N_FEW} a place", few, PAPER, {}, list(PAPER))

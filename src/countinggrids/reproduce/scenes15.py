@@ -49,7 +49,7 @@ def run(shop: Workshop) -> Report:
         f"are chosen by three folds of each split's training images; bags are scaled to {TOKENS} tokens. The single "
         "counting grids are one restart a class.",
     )
-    data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of four classes."
+    data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of three classes."
     return Report("scenes15", "Scenes: 15 classes", data, [table], notes, "scenes15.png")
 
 
@@ -57,11 +57,11 @@ def problem(items: Items, seed: int, is_quick: bool) -> Problem:
     """Put a split together: bags of all its images, and of the training images left for right."""
     labels = items["label"].astype(str)
     rng = np.random.default_rng(seed)
-    n_train = 12 if is_quick else N_TRAIN
+    n_train = 8 if is_quick else N_TRAIN
     train = np.concatenate([rng.permutation(np.flatnonzero(labels == name))[:n_train] for name in sorted(set(labels))])
     test = np.setdiff1d(np.arange(len(labels)), train)
     paths = [items.path(i) for i in train]
-    sift, book = DenseSIFT(), Codebook(40 if is_quick else WORDS, random_state=seed)
+    sift, book = DenseSIFT(), Codebook(20 if is_quick else WORDS, random_state=seed)
     book.fit(sift.transform(paths))
     bagged = partial(Collection.from_images, steps=[sift, book], sections=FINE)
     whole, turned, tried = (
@@ -84,10 +84,10 @@ def problem(items: Items, seed: int, is_quick: bool) -> Problem:
 
 
 def few(items: Items) -> Items:
-    """Keep a few images of four classes, for the quick version."""
+    """Keep a few images of three classes, for the quick version."""
     labels = items["label"].astype(str)
-    names = sorted(set(labels))[:4]
-    return items.take(np.sort(np.concatenate([np.flatnonzero(labels == name)[:24] for name in names])))
+    names = sorted(set(labels))[:3]
+    return items.take(np.sort(np.concatenate([np.flatnonzero(labels == name)[:16] for name in names])))
 
 
 def _draw(shop: Workshop, items: Items) -> None:
@@ -113,7 +113,7 @@ def _curve(items: Items, seed: int, n: int, sizes: Any, is_quick: bool) -> list[
     split = problem(items, seed, is_quick)
     shares = []
     for grid, window in sizes:
-        model = CountingGrid(grid, window, None if n == 1 else n, anneal=ANNEAL)
+        model = CountingGrid((grid, grid), window, None if n == 1 else n, anneal=ANNEAL)
         pipe = make_pipeline(BagCoarsener(n, FINEST), BagScaler(TOKENS, 0.75), model)
         shares.append(split.right(GridClassifier(pipe, random_state=0).fit(split.X, split.y).predict(split.tried)))
     return shares

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from countinggrids.features import Gist
 from countinggrids.items import Items
 from countinggrids.reproduce import tower
-from countinggrids.reproduce.contest import ANNEAL, FINEST, TOKENS, Array
+from countinggrids.reproduce.contest import ANNEAL, FINEST, QUICK, TOKENS, Array
 from countinggrids.reproduce.report import Report, Table, figure, spread
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rivals import LDA, PolyaMixture, ReconfigurableBags, gist_places
@@ -47,7 +47,7 @@ def run(shop: Workshop) -> Report:
     return Report("sequences", "Along a walk", data, [filtered, scales, where], notes, "sequences.png")
 
 
-def bag_models() -> dict[str, Any]:
+def bag_models(anneal: tuple[float, float, float]) -> dict[str, Any]:
     """The classifiers that are put in front of a chain, by name."""
 
     def of(model: Any, sections: int, tokens: float | None = TOKENS) -> Any:
@@ -56,7 +56,8 @@ def bag_models() -> dict[str, Any]:
 
     def grid(sections: int) -> Any:
         parts = None if sections == 1 else sections
-        return of(CountingGrid(GRID * (1 + sections // 4), GRID_WINDOW, parts, anneal=ANNEAL), sections)
+        size = GRID * (1 + sections // 4)
+        return of(CountingGrid((size, size), GRID_WINDOW, parts, anneal=anneal), sections)
 
     return {
         "counting grid 1x1": grid(1),
@@ -67,6 +68,10 @@ def bag_models() -> dict[str, Any]:
         "reconfigurable 4x4": of(ReconfigurableBags(8, FINEST), 4),
         "Polya mixture": of(PolyaMixture(2), 1, None),
     }
+
+
+def _anneal(shop: Workshop) -> tuple[float, float, float]:
+    return QUICK if shop.is_quick else ANNEAL
 
 
 def _filtered(shop: Workshop, items: Items) -> Table:
@@ -90,7 +95,7 @@ def _tracked(shop: Workshop, items: Items, name: str, seed: int) -> dict[str, fl
         tracker = gist_places(n_directions=16 if shop.is_quick else 80, random_state=0)
     else:
         X = tower.bags(shop, items, is_train, f"draw {seed}").coarsen(FINEST).counts.toarray()
-        tracker = PlaceTracker(bag_models()[name])
+        tracker = PlaceTracker(bag_models(_anneal(shop))[name])
     return _shares(tracker, X, items, is_train)
 
 
@@ -147,7 +152,7 @@ def _scaled(shop: Workshop, items: Items, scale: int, sizes: Any, seed: int) -> 
     X = tower.bags(shop, items, is_train, f"draw {seed}").coarsen(1).counts.toarray()
     shares = []
     for size in sizes:
-        grid = CountingGrid(scale * size, scale * WINDOW, anneal=ANNEAL)
+        grid = CountingGrid((scale * size, scale * size), scale * WINDOW, anneal=_anneal(shop))
         model = make_pipeline(BagScaler(TOKENS), GridClassifier(grid, random_state=0))
         shares.append(_shares(PlaceTracker(model), X, items, is_train)["filtered"])
     return shares
@@ -177,7 +182,7 @@ def _few_tracked(shop: Workshop, items: Items, name: str, seed: int) -> float:
     path = np.searchsorted(places, labels[is_train])
     paths = [path[part] for part in sequences(len(path), known.run_lengths())]
     move = np.exp(chain.re_estimate(*chain.counted(paths, len(places)), pseudocount=0.1).log_move)
-    tracker = PlaceTracker(bag_models()[name], transitions=move)
+    tracker = PlaceTracker(bag_models(_anneal(shop))[name], transitions=move)
     tracker.fit(X[few], labels[few], items.take(few).run_lengths())
     test = items.take(~is_train)
     q = tracker.filter(X[~is_train], test.run_lengths())

@@ -1,0 +1,191 @@
+"""The reproduction of the paper: steps that are kept, reports, and the quick version of every experiment."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from countinggrids import reproduce
+from countinggrids.cli import app
+from countinggrids.items import Items
+from countinggrids.reproduce import contest, places, sequences, station, tower, trees
+from countinggrids.reproduce.report import Report, Table, page, spread
+from countinggrids.reproduce.workshop import Workshop
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return Workshop(tmp_path, is_quick=True, say=lambda text: None)
+
+
+def test_a_step_is_done_once_for_each_of_its_settings(shop):
+    calls = []
+    make = lambda: calls.append(1) or {"n": len(calls)}  # noqa: E731
+    assert shop.step("count", {"a": 1}, make) == {"n": 1}
+    assert shop.step("count", {"a": 1}, make) == {"n": 1}
+    assert shop.step("count", {"a": 2}, make) == {"n": 2}
+    shop.is_fresh = True
+    assert shop.step("count", {"a": 1}, make) == {"n": 3}
+    shop.is_quick, shop.is_fresh = False, False
+    assert shop.step("count", {"a": 1}, make) == {"n": 4}
+
+
+def test_a_step_that_fails_leaves_nothing(shop):
+    with pytest.raises(ZeroDivisionError):
+        shop.step("fails", {}, lambda: 1 // 0)
+    assert shop.step("fails", {}, lambda: 5) == 5
+
+
+def test_a_workshop_tells_at_which_commit_and_for_how_long(shop):
+    shop.step("a nap", {}, lambda: time.sleep(0.3))
+    assert len(shop.commits) == 1
+    assert shop.seconds >= 0.3
+    shop.begin()
+    assert (shop.commits, shop.seconds) == (set(), 0.0)
+
+
+def test_a_report_is_read_as_it_was_written(tmp_path):
+    report = Report(
+        "x", "An x", "Data: none.", [Table("of", ["a", "b"], [["1", "2"]])], ["A note."], "x.png", ["abc"], 95.0
+    )
+    report.save(tmp_path)
+    assert Report.load(tmp_path / "x.json") == report
+    assert "`countinggrids reproduce x`, at commit abc, 2 minutes" in report.text()
+    assert "| a | b |\n| --- | --- |\n| 1 | 2 |" in (tmp_path / "x.md").read_text()
+    assert page(tmp_path, ["missing", "x"]).count("## An x") == 1
+
+
+def test_spread_is_in_percent():
+    assert spread([0.5]) == "50.0"
+    assert spread([0.5, 0.6]) == "55.0 +- 5.0"
+
+
+def test_no_window_of_the_station_shows_all_of_d():
+    assert len(station.five()) == 5
+    drawn = station.scene()
+    wanted = np.unique(drawn[station.D[0] :, station.D[1] :][: station.WINDOW[0], : station.WINDOW[1]])
+    corners, like_d = station.windows(0)
+    shows_all = [np.isin(wanted, drawn[r : r + station.WINDOW[0], c : c + station.WINDOW[1]]).all() for r, c in corners]
+    assert len(corners) == 50
+    assert not any(shows_all)
+    assert station.D in {tuple(corner) for corner in like_d.tolist()}
+    assert set(np.unique(drawn)) == set(range(8))
+
+
+def test_a_grid_is_laid_over_the_scene_it_holds(rng):
+    labels = rng.integers(0, 5, (6, 8))
+    pi = np.full((9, 10, 5), 0.2)
+    pi[2:8, 1:9] = np.eye(5)[labels]
+    score, laid = trees._laid_over(np.roll(pi, (4, -3), (0, 1)), labels, np.ones((6, 8), bool))
+    assert (laid.argmax(-1) == labels).all()
+    assert score == pytest.approx(48)
+
+
+def frames(lengths):
+    names = [f"clip {i}" for i, n in enumerate(lengths) for _ in range(n)]
+    return Items({"sequence": names, "time": [float(t) for n in lengths for t in range(n)], "label": names})
+
+
+def test_held_out_frames_are_one_run_of_every_clip():
+    items = frames([20, 30, 10])
+    is_train = sequences.held_in(items, 3)
+    for name in ("clip 0", "clip 1", "clip 2"):
+        held = np.flatnonzero(~is_train[items["sequence"] == name])
+        assert 0.2 <= len(held) / (items["sequence"] == name).sum() <= 0.4
+        assert (np.diff(held) == 1).all()
+    assert (sequences.held_in(items, 3) == is_train).all()
+    assert (sequences.held_in(items, 4) != is_train).any()
+
+
+def test_position_runs_along_each_clip():
+    assert tower.position(frames([4, 2])).tolist() == [0, 0.25, 0.5, 0.75, 0, 0.5]
+
+
+def test_few_frames_come_from_the_first_part_of_each_place():
+    labels, where = np.repeat(["a", "b"], 40), np.tile(np.arange(40) / 40, 2)
+    chosen = places._few(labels, where, 0)
+    assert (chosen[:40].sum(), chosen[40:].sum()) == (13, 13)
+    assert where[chosen].max() < 0.7
+
+
+def problem(rng):
+    """Three classes whose bags differ in words and in where these are."""
+    shares = rng.dirichlet(np.full(12, 0.3), (3, 16))
+    X, y = [], np.repeat(["a", "b", "c"], 20)
+    for name in y:
+        X.append(np.concatenate([rng.multinomial(20, p) for p in shares["abc".index(name)]]))
+    X = np.array(X, dtype=np.float32)
+    is_train = np.arange(60) % 2 == 0
+    return contest.Problem(X[is_train], y[is_train], X[~is_train], y[~is_train], is_quick=True)
+
+
+def test_contenders_beat_chance(rng):
+    tried = problem(rng)
+    for name, contend in contest.CONTENDERS.items():
+        if "hybrid" not in name:
+            predicted, settings = contend(tried)
+            assert tried.right(predicted) > 0.6, name
+            assert isinstance(settings, str)
+
+
+def test_a_contest_keeps_its_steps_and_sets_the_papers_figures_beside_ours(shop, rng):
+    asked = []
+
+    def split(seed):
+        asked.append(seed)
+        return problem(np.random.default_rng(seed))
+
+    entered = ["mixture", "spatial pyramid kernel 4x4"]
+    tables = [contest.contest(shop, "toy", split, {"mixture": 12.3}, {}, entered, range(2))[0] for _ in range(2)]
+    assert tables[0] == tables[1]
+    assert asked == [0, 1]
+    assert tables[0].rows[0][0::2] == ["mixture", "12.3"]
+    assert tables[0].rows[1][2] == ""
+
+
+def test_the_command_writes_report_picture_and_page(tmp_path):
+    results = tmp_path / "results.md"
+    arguments = ["reproduce", "station", "--quick", "-o", str(tmp_path / "out"), "--results", str(results)]
+    first = RUN.invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert (tmp_path / "out" / "station.png").read_bytes().startswith(b"\x89PNG")
+    told = json.loads((tmp_path / "out" / "station.json").read_text())
+    assert told["is_quick"]
+    rows = {row[0]: float(row[1].split()[0]) for row in told["tables"][0]["rows"]}
+    assert rows["counting grid"] == max(rows.values())
+    assert results.read_text().startswith("# Results\n")
+    assert first.stdout.strip() in results.read_text()
+    began = time.perf_counter()
+    assert RUN.invoke(app, arguments).stdout == first.stdout
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "there is no experiment 'nothing'; wanted one of station, trees"),
+        (["scenes15"], "the 15-Scenes set is not here; wanted 15scenes.tar among the data sets; give --data"),
+        (["sequences"], "the walks through the tower are not here; wanted ietower.tar and ietower.csv"),
+        (["station", "--data", "nowhere"], "nowhere is no folder; wanted that of the data sets"),
+    ],
+)
+def test_wrong_use_is_told(tmp_path, arguments, message, monkeypatch):
+    monkeypatch.delenv("COUNTINGGRIDS_DATA", raising=False)
+    result = RUN.invoke(app, ["reproduce", *arguments, "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in reproduce.NAMES if name != "station"])
+def test_every_experiment_has_a_quick_version(tmp_path_factory, name, data):
+    folder = tmp_path_factory.getbasetemp() / "reproduce"
+    result = RUN.invoke(app, ["reproduce", name, "--quick", "-o", str(folder), "--data", str(data)])
+    assert result.exit_code == 0, result.output
+    report = Report.load(folder / f"{name}.json")
+    assert report.tables
+    assert not report.picture or (folder / report.picture).is_file()
+    assert "Data: " in report.text()
