@@ -20,7 +20,7 @@ import countinggrids as cg
 from common import n_splits, table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT, mirrored
-from countinggrids.rivals import LDA, PyramidKernel
+from countinggrids.rivals import LDA, PyramidKernel, ReconfigurableBags, Tessellated
 
 ANNEAL = (0.1, 1.05, 1.0)
 FINEST = (4, 4)
@@ -29,6 +29,7 @@ PAPER = {
     "mixture": 59.9,
     "LDA": 65.1,
     "spatial bag of words 4x4": 73.3,
+    "reconfigurable bag of words 4x4": 75.0,
     "counting grid 1x1": 72.2,
     "counting grid 4x4": 74.5,
     "spatial pyramid kernel": 79.9,
@@ -131,6 +132,10 @@ def one_split(split):
     note("mixture", *by_search(split, mixture, 1, {"n_components": [2, 5, 10], "power": POWERS}))
     note("LDA", *by_search(split, LDA(), 1, {"n_components": [2, 5, 10], "power": POWERS}))
     note("spatial bag of words 4x4", *by_search(split, spatial, 4, {"n_components": [1, 2], "power": POWERS}))
+    topics = {"estimator__n_components": [1, 2, 5], "power": POWERS}
+    note("LDA 4x4", *by_search(split, Tessellated(LDA(), FINEST), 4, topics))
+    regions = {"n_components": [8, 16, 32], "power": POWERS}
+    note("reconfigurable bag of words 4x4", *by_search(split, ReconfigurableBags(sections=FINEST), 4, regions))
     best = chosen_grid(split, 1, (6, 8, 12), (4,), POWERS)
     chosen[1] = best
     chosen[2] = chosen_grid(split, 2, (6, 8, 12), (4,), (best.power,))
