@@ -130,10 +130,11 @@ def one_split(split):
 
     mixture, spatial = cg.MixtureOfUnigrams(anneal=None), cg.SpatialBagOfWords(sections=FINEST, anneal=None)
     note("mixture", *by_search(split, mixture, 1, {"n_components": [2, 5, 10], "power": POWERS}))
-    note("LDA", *by_search(split, LDA(), 1, {"n_components": [2, 5, 10], "power": POWERS}))
-    note("spatial bag of words 4x4", *by_search(split, spatial, 4, {"n_components": [1, 2], "power": POWERS}))
-    topics = {"estimator__n_components": [1, 2, 5], "power": POWERS}
+    share, settings = by_search(split, LDA(), 1, {"n_components": [2, 5, 10], "power": POWERS})
+    note("LDA", share, settings)
+    topics = {"estimator__n_components": [1, 2, 5], "power": settings[:1]}
     note("LDA 4x4", *by_search(split, Tessellated(LDA(), FINEST), 4, topics))
+    note("spatial bag of words 4x4", *by_search(split, spatial, 4, {"n_components": [1, 2], "power": POWERS}))
     regions = {"n_components": [8, 16, 32], "power": POWERS}
     note("reconfigurable bag of words 4x4", *by_search(split, ReconfigurableBags(sections=FINEST), 4, regions))
     best = chosen_grid(split, 1, (6, 8, 12), (4,), POWERS)
