@@ -74,7 +74,7 @@ def test_bursty_bags_are_likelier_than_under_multinomials(bags):
 
 def test_bags_without_bursts_make_it_a_multinomial(rng):
     X = np.full((10, 3), [6, 3, 1])
-    model = PolyaMixture(1, max_iter=2000, tol=0, random_state=0).fit(X)
+    model = PolyaMixture(1, eta=0.0, max_iter=2000, tol=0, random_state=0).fit(X)
     assert model.alpha_.sum() > 100
     np.testing.assert_allclose(model.alpha_[0] / model.alpha_.sum(), [0.6, 0.3, 0.1], atol=1e-3)
 

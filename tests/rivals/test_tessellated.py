@@ -52,6 +52,12 @@ def test_other_densities_do_too_and_classify(rng):
         assert cg.GridClassifier(Tessellated(inner, (1, 2)), random_state=0).fit(X, y).score(X, y) > 0.9
 
 
+def test_features_that_a_section_never_had_stay_possible():
+    X = np.array([[5, 5, 0, 5, 0, 5], [4, 6, 0, 6, 0, 4]])
+    model = Tessellated(LDA(2), (1, 2), random_state=0).fit(X)
+    assert -100 < model.score_samples([[5, 4, 1, 5, 1, 4]])[0] < model.score(X)
+
+
 def test_wrong_use_is_refused(bags):
     with pytest.raises(ValueError, match=r"X has 12 columns; wanted a multiple of the 16 sections \(4, 4\)"):
         Tessellated().fit(bags)

@@ -1,6 +1,7 @@
 """Models that the paper compares with, on the same bags, and on images."""
 
 from countinggrids.rivals.epitome import Epitome
+from countinggrids.rivals.epitomic import EpitomicPlaces
 from countinggrids.rivals.lda import LDA
 from countinggrids.rivals.places import Views, gist_places
 from countinggrids.rivals.polya import PolyaMixture
@@ -12,6 +13,7 @@ from countinggrids.rivals.tessellated import Tessellated
 __all__ = [
     "LDA",
     "Epitome",
+    "EpitomicPlaces",
     "PolyaMixture",
     "PyramidClassifier",
     "PyramidKernel",

@@ -18,6 +18,7 @@ from countinggrids.rivals.options import check_above, check_whole, warming
 Array = NDArray[np.float64]
 SMALLEST = 1e-9  # of a variance
 SCATTER = 0.1  # of the means to start from, in deviations of a pixel: enough to break the symmetry
+STIR = 0.01  # the same after each step of annealing, for while the likelihood counts little, differences die out
 
 
 class _Cells(NamedTuple):
@@ -96,9 +97,11 @@ class Epitome(Located):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         images = spectra.Images(X, spectra.geometry_of(self, X.shape[1]))
         common = _common(images, weights)
-        cells = self._start(common)
+        rng = check_random_state(self.random_state)
+        cells = _scattered(common, common, SCATTER, rng)
         for beta in warming(self.anneal):
             cells = _m_step(_e_step(images, cells, weights, beta), common, self.eta)
+            cells = _scattered(cells, common, STIR, rng)
         self.history_: list[float] = []
         for number in range(1, self.max_iter + 1):
             self.n_iter_ = number
@@ -115,11 +118,6 @@ class Epitome(Located):
         """Give the log density of each image, (images,)."""
         places = self._places(X)
         return np.asarray(logsumexp(places, axis=1)) - np.log(places.shape[1])
-
-    def _start(self, common: _Cells) -> _Cells:
-        """Scatter the means a little."""
-        noise = check_random_state(self.random_state).standard_normal(common.mean.shape)
-        return _Cells(common.mean + SCATTER * noise * np.sqrt(common.variance), common.variance)
 
     def _places(self, X: Any) -> Array:
         """Give log p(image | window) of every window, (images, cells)."""
@@ -174,6 +172,12 @@ def _m_step(seen: _Seen, common: _Cells, eta: float) -> _Cells:
     mean = (seen.total + eta * common.mean) / times
     squares = (seen.squares + eta * (common.variance + common.mean**2)) / times
     return _Cells(mean, np.maximum(squares - mean**2, SMALLEST))
+
+
+def _scattered(cells: _Cells, common: _Cells, by: float, rng: np.random.RandomState) -> _Cells:
+    """Move the means at random."""
+    noise = rng.standard_normal(cells.mean.shape) * np.sqrt(common.variance)
+    return _Cells(cells.mean + by * noise, cells.variance)
 
 
 def _common(images: spectra.Images, weights: Array) -> _Cells:

@@ -6,15 +6,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, psi
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from countinggrids.rivals.density import SMALLEST, BagDensity
 from countinggrids.rivals.options import check_eta, check_whole, checked_counts, pseudocounts
 
 Array = NDArray[np.float64]
 STILL = 1e-4  # change of a bag's shares, per token, below which its q(theta) is found
-SMALLEST = 1e-100  # of what a bag expects of a feature, where that divides or is taken the logarithm of
 
 
 class Posterior(NamedTuple):
@@ -32,7 +31,7 @@ class Posterior(NamedTuple):
     seen: Array
 
 
-class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LDA(BagDensity):
     """Learns topics by variational EM, and gives a bound on the likelihood of each bag.
 
     The topics are single best estimates with pseudocounts, as a grid's cells are. It goes into `GridClassifier`
@@ -117,10 +116,6 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Give the bound on log p(bag), (bags,), without the multinomial coefficient."""
         return self._posterior(X).bound
 
-    def score(self, X: Any, y: object = None) -> float:
-        """Give the mean bound."""
-        return float(self.score_samples(X).mean())
-
     def _posterior(self, X: Any) -> Posterior:
         check_is_fitted(self)
         X = checked_counts(self, X, is_fitting=False)
@@ -145,12 +140,6 @@ class LDA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         bound = _log_of(X, theta, self.topics_) + _log_dirichlet(self.alpha_, logs) - _log_dirichlet(gamma, logs)
         seen = self.topics_ * np.asarray((ratio.T @ (theta * weights[:, None])).T)
         return Posterior(gamma, bound, seen)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
 
 
 def _expected_logs(gamma: Array) -> Array:

@@ -45,8 +45,14 @@ def check_eta(eta: Any) -> None:
 
 
 def pseudocounts(eta: float | str, totals: Array, n: int) -> Array:
-    """Give the pseudocounts of each feature, (features,), in each of n distributions that share the totals."""
-    return AUTO_SHARE * totals / n if isinstance(eta, str) else np.full(len(totals), float(eta))
+    """Give the pseudocounts of each feature, (features,), in each of n distributions that share the totals.
+
+    For "auto" every feature that was seen has one more token, and these are spread over all features (Witten and Bell):
+    one that was never seen stays possible.
+    """
+    if not isinstance(eta, str):
+        return np.full(len(totals), float(eta))
+    return AUTO_SHARE * (totals + np.count_nonzero(totals) / len(totals)) / n
 
 
 def warming(anneal: Any) -> list[float]:

@@ -1,31 +1,21 @@
 """Mixtures of Polya distributions: bags in which features come in bursts."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, gammaln, logsumexp
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
 
-from countinggrids.rivals.options import check_eta, check_whole, checked_counts, pseudocounts
+from countinggrids.rivals.density import SMALLEST, LatentBags, Parts, log, noisy, normalised
+from countinggrids.rivals.options import pseudocounts
 
 Array = NDArray[np.float64]
-SMALLEST = 1e-100  # of a parameter or a share that divides or is taken the logarithm of
 INNER = 3  # steps of the fixed point for each E step; more gain little, for the responsibilities move on
 LARGEST = 1e6  # sum of a component's parameters, at which it is as good as a multinomial
 
 
-class _Parts(NamedTuple):
-    """What EM improves: parameters of the components, (components, features), and shares of bags, (components,)."""
-
-    alpha: Array
-    shares: Array
-
-
-class PolyaMixture(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PolyaMixture(LatentBags):
     """Learns a mixture of Dirichlet-multinomial distributions by EM.
 
     Each bag has a histogram of its own, drawn from the Dirichlet distribution of a component; with all histograms
@@ -76,74 +66,39 @@ class PolyaMixture(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the components."""
-        X = checked_counts(self, X, is_fitting=True)
-        check_whole(self, "n_components", "max_iter", "n_init")
-        check_eta(self.eta)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        rng = check_random_state(self.random_state)
-        runs = [self._learnt(X, weights, rng) for _ in range(self.n_init)]
-        parts, self.history_ = max(runs, key=lambda run: run[1][-1])
-        self.alpha_, self.shares_ = parts
-        self.n_iter_ = len(self.history_)
-        return self
+    @property
+    def alpha_(self) -> Array:
+        return self.parts_.components
 
-    def transform(self, X: Any) -> Array:
-        """Give the posterior of each component, (bags, components)."""
-        joint = self._joint(X)
-        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    @property
+    def shares_(self) -> Array:
+        return self.parts_.shares
 
-    def score_samples(self, X: Any) -> Array:
-        """Give log p(bag), (bags,), without the multinomial coefficient."""
-        return np.asarray(logsumexp(self._joint(X), axis=1))
-
-    def score(self, X: Any, y: object = None) -> float:
-        """Give the mean log-likelihood."""
-        return float(self.score_samples(X).mean())
-
-    def _learnt(self, X: Any, weights: Array, rng: Any) -> tuple[_Parts, list[float]]:
-        """Run EM once; give what it ends with, and the objective along the way."""
+    def _pseudocounts(self, X: Any, weights: Array) -> Array:
         totals = np.asarray(X.T @ weights).ravel()
         # All but the first token of a feature in a bag may be a burst.
         n_first = np.asarray((X > 0).T @ weights).sum()
-        eta = pseudocounts(self.eta, totals * n_first / max(totals.sum(), 1.0), self.n_components)
-        parts, history = self._start(totals + eta, rng), []
-        for _ in range(self.max_iter):
-            joint = log_joint(X, parts)
-            found = logsumexp(joint, axis=1, keepdims=True)
-            prior = (np.log(np.maximum(_normalised(parts.alpha), SMALLEST)) @ eta).sum()
-            history.append(float(found[:, 0] @ weights + prior) / max(totals.sum(), 1.0))
-            if len(history) > 1 and history[-1] - history[-2] < self.tol:
-                break
-            q = np.exp(joint - found) * weights[:, None]
-            alpha = parts.alpha
-            for _ in range(INNER):
-                alpha = np.stack([fixed_point(X, a, some, eta) for a, some in zip(alpha, q.T, strict=True)])
-            parts = _Parts(alpha, q.sum(axis=0) / q.sum())
-        return parts, history
+        return pseudocounts(self.eta, totals * n_first / max(totals.sum(), 1.0), self.n_components)
 
-    def _start(self, along: Array, rng: Any) -> _Parts:
+    def _start(self, X: Any, weights: Array, rng: Any) -> Parts:
         """Give components a little off the mean histogram, each as sure of its own as of one token a feature."""
-        noise = rng.gamma(1.0, size=(self.n_components, len(along))) * (along + SMALLEST)
-        return _Parts(len(along) * _normalised(noise), np.full(self.n_components, 1 / self.n_components))
+        components = X.shape[1] * noisy(np.asarray(X.T @ weights).ravel(), self.n_components, rng)
+        return Parts(components, np.full(self.n_components, 1 / self.n_components))
 
-    def _joint(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return log_joint(checked_counts(self, X, is_fitting=False), _Parts(self.alpha_, self.shares_))
+    def _log_prior(self, parts: Parts, eta: Array) -> float:
+        return float((log(normalised(parts.components)) @ eta).sum())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
+    def _log_joint(self, X: Any, parts: Parts) -> Array:
+        tokens = np.asarray(X.sum(axis=1)).ravel()
+        found = [_log_polya(X, tokens, np.maximum(alpha, SMALLEST)) for alpha in parts.components]
+        return np.stack(found, axis=1) + log(parts.shares)
 
-
-def log_joint(X: Any, parts: _Parts) -> Array:
-    """Give log p(bag, component), (bags, components)."""
-    tokens = np.asarray(X.sum(axis=1)).ravel()
-    found = [_log_polya(X, tokens, np.maximum(alpha, SMALLEST)) for alpha in parts.alpha]
-    return np.stack(found, axis=1) + np.log(np.maximum(parts.shares, SMALLEST))
+    def _m_step(self, X: Any, q: Array, parts: Parts, eta: Array) -> Parts:
+        components = parts.components
+        for _ in range(INNER):
+            better = [fixed_point(X, alpha, some, eta) for alpha, some in zip(components, q.T, strict=True)]
+            components = np.stack(better)
+        return Parts(components, normalised(q.sum(axis=0)))
 
 
 def fixed_point(X: Any, alpha: Array, weights: Array, eta: Array) -> Array:
@@ -162,10 +117,6 @@ def fixed_point(X: Any, alpha: Array, weights: Array, eta: Array) -> Array:
     below = eta.sum() / A + weights @ (digamma(tokens + A) - digamma(A))
     better = above / max(below, SMALLEST)
     return better * min(1.0, LARGEST / max(better.sum(), SMALLEST))
-
-
-def _normalised(alpha: Array) -> Array:
-    return alpha / np.maximum(alpha.sum(axis=1, keepdims=True), SMALLEST)
 
 
 def _log_polya(X: Any, tokens: Array, alpha: Array) -> Array:
