@@ -20,7 +20,7 @@ from countinggrids.explore.chart import chart
 from countinggrids.explore.lexicon import MOST_BYTES, lexicon
 from countinggrids.explore.views import is_text
 
-SCRIPTS = ("torus", "source", "layout", "map", "panel", "play", "controls", "main")
+SCRIPTS = ("torus", "text", "source", "layout", "draw", "map", "panel", "play", "controls", "main")
 """Parts of the script, in the order in which they are put together."""
 LARGEST = 25.0
 """Megabytes an exported page may have."""

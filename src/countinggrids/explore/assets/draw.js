@@ -1,0 +1,285 @@
+// What is drawn, layer upon layer: the ground, heat, dots, thumbnails, words, paths.
+
+const PATCHES_FROM = 40; // pixels a cell, from which on single patches are drawn
+
+class Painter {
+  draw() {
+    const { canvas, context } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+    }
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = this.style.ground;
+    context.fillRect(0, 0, width, height);
+    this.drawGround();
+    if (this.lit) this.drawHeat();
+    if (this.outline) this.drawWindow(this.outline, this.style.accent);
+    this.drawDots();
+    this.drawThumbs();
+    this.drawWords();
+    if (this.path.length) this.drawPath();
+    if (this.marked !== null) this.drawMark(this.marked);
+    if (this.hasCross) this.drawCross();
+  }
+
+  drawGround() {
+    const { context } = this;
+    context.imageSmoothingEnabled = true;
+    if (!this.pictures) {
+      this.drawCells(this.usage);
+      return;
+    }
+    const wanted = this.grid[1] * this.view.scale * (window.devicePixelRatio || 1);
+    const picture = this.pictures.find((each) => each.width <= wanted * 1.5) || this.pictures[this.pictures.length - 1];
+    this.rounds((x, y, wide, tall) => context.drawImage(picture, Math.floor(x), Math.floor(y), Math.ceil(wide) + 1, Math.ceil(tall) + 1));
+    if (this.chart.painted.n && this.view.scale > PATCHES_FROM) this.drawPatches();
+    context.fillStyle = this.isDark ? "#0005" : "#fff4";
+    context.fillRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
+  }
+
+  // From near, every cell shows the four patches it holds most of.
+  drawPatches() {
+    const { context, chart, view } = this;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const image = this.source.patches;
+    if (!image.complete) return image.addEventListener("load", () => this.changed(), { once: true });
+    const [first, last] = [this.at(0, 0), this.at(width, height)].map((corner) => corner.map(Math.floor));
+    const half = view.scale / 2;
+    context.globalAlpha = Math.min(0.7, view.scale / PATCHES_FROM - 1);
+    for (let row = first[0]; row <= last[0]; row++)
+      for (let column = first[1]; column <= last[1]; column++) {
+        const cell = wrap(row, this.grid[0]) * this.grid[1] + wrap(column, this.grid[1]);
+        const [x, y] = [width / 2 + (column - view.column) * view.scale, height / 2 + (row - view.row) * view.scale];
+        for (let k = 0; k < chart.painted.n; k++) {
+          const left = chart.feature[chart.painted.name[cell * chart.painted.n + k]] * chart.patch;
+          context.drawImage(image, left, 0, chart.patch, chart.patch, x + (k % 2) * half, y + Math.floor(k / 2) * half, half, half);
+        }
+      }
+    context.globalAlpha = 1;
+  }
+
+  // Draw a picture with a pixel a window at the windows' middles.
+  drawCells(picture) {
+    const [down, right] = this.middle.map((length) => length * this.view.scale);
+    this.rounds((x, y, wide, tall) => this.context.drawImage(picture, 1, 1, picture.width - 2, picture.height - 2, x, y, wide, tall), down, right);
+  }
+
+  // The usage of the grid as soft hills, one pixel a cell and a border that repeats the other side.
+  drawUsage() {
+    const [low, high] = [colourOf(this.style.low), colourOf(this.style.high)];
+    const hills = blurred(this.chart.usage, this.grid);
+    const top = largest(hills) || 1;
+    this.usage = cellsPicture(this.grid, (cell) => {
+      const share = Math.sqrt(hills[cell] / top);
+      return [...[0, 1, 2].map((i) => low[i] + (high[i] - low[i]) * share), 255];
+    });
+  }
+
+  drawHeat() {
+    const { context } = this;
+    if (this.litPicture?.of !== this.lit) {
+      const values = new Float32Array(this.grid[0] * this.grid[1]);
+      for (const [row, column, share] of this.lit) values[row * this.grid[1] + column] += share;
+      const soft = blurred(values, this.grid);
+      const top = largest(soft) || 1;
+      const heat = cellsPicture(this.grid, (cell) => [235, 94, 20, 225 * Math.sqrt(soft[cell] / top)]);
+      this.litPicture = { of: this.lit, heat };
+    }
+    context.fillStyle = this.isDark ? "#0006" : "#fff6";
+    context.fillRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
+    this.drawCells(this.litPicture.heat);
+  }
+
+  drawDots() {
+    const { context, view } = this;
+    const largest = Math.min(5, Math.max(1.3, view.scale * 0.055));
+    const hidden = new Set(this.thumbs().chosen);
+    const groups = new Map();
+    for (let i = 0; i < this.places.length; i++) {
+      if (!this.isShown[i] || hidden.has(i)) continue;
+      const colour = this.colourOf ? this.colourOf(i) : this.style.dot;
+      if (!groups.has(colour)) groups.set(colour, []);
+      groups.get(colour).push(i);
+    }
+    context.globalAlpha = this.colourOf ? 0.9 : 0.55;
+    for (const [colour, members] of groups) {
+      context.fillStyle = colour;
+      for (const item of members) {
+        const radius = Math.min(largest, Math.max(0.6, this.gap[item] * view.scale * 0.36));
+        this.copies(this.places[item], radius, (x, y) => this.drawDot(x, y, radius));
+      }
+    }
+    context.globalAlpha = 1;
+  }
+
+  drawDot(x, y, radius) {
+    const { context } = this;
+    if (radius < 2.5) return context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+    context.beginPath();
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.fill();
+  }
+
+  drawThumbs() {
+    if (!this.chart.sheets) return;
+    const { context } = this;
+    const { chosen, size } = this.thumbs();
+    const pixels = size * this.view.scale;
+    for (const item of chosen) {
+      const thumb = this.thumbOf(item);
+      const scale = pixels / Math.max(thumb.width, thumb.height);
+      const [wide, tall] = [thumb.width * scale, thumb.height * scale];
+      this.copies(this.places[item], pixels / 2, (x, y) => {
+        const image = this.sheet(thumb.sheet);
+        const [left, top] = [x - wide / 2, y - tall / 2];
+        context.fillStyle = this.colourOf ? this.colourOf(item) : this.style.paper;
+        const border = this.colourOf ? 2.5 : 1;
+        context.fillRect(left - border, top - border, wide + 2 * border, tall + 2 * border);
+        if (image) context.drawImage(image, thumb.x, thumb.y, thumb.width, thumb.height, left, top, wide, tall);
+        else {
+          context.fillStyle = this.style.low;
+          context.fillRect(left, top, wide, tall);
+        }
+      });
+    }
+  }
+
+  drawWords() {
+    const { context } = this;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    context.strokeStyle = this.style.halo;
+    context.fillStyle = this.style.ink;
+    for (const word of this.words()) this.write(word, "600");
+    if (this.chart.sheets) return;
+    context.fillStyle = this.style.quiet;
+    for (const title of this.titles()) this.write(title, "400");
+  }
+
+  write({ name, at, size }, weight) {
+    const { context } = this;
+    const pixels = size * this.view.scale;
+    this.copies(at, (this.widthOf(name) * pixels) / 2 + 4, (x, y) => {
+      context.font = `${weight} ${pixels.toFixed(1)}px system-ui, sans-serif`;
+      context.lineWidth = Math.max(2.5, pixels / 6);
+      context.strokeText(plain(name), x, y);
+      context.fillText(plain(name), x, y);
+    });
+  }
+
+  drawWindow(corner, colour) {
+    const { context, view } = this;
+    const [tall, wide] = this.chart.window.map((length) => length * view.scale);
+    context.strokeStyle = colour;
+    context.lineWidth = 2;
+    this.copies(corner, Math.max(tall, wide), (x, y) => context.strokeRect(x, y, wide, tall));
+  }
+
+  drawMark(item) {
+    const { context, view } = this;
+    const { size, chosen } = this.thumbs();
+    const half = Math.max(9, chosen.includes(item) ? (size * view.scale) / 2 + 4 : 0);
+    context.lineWidth = 3;
+    this.copies(this.places[item], half, (x, y) => {
+      context.strokeStyle = this.style.halo;
+      context.strokeRect(x - half - 1.5, y - half - 1.5, 2 * half + 3, 2 * half + 3);
+      context.strokeStyle = this.style.accent;
+      context.strokeRect(x - half, y - half, 2 * half, 2 * half);
+    });
+  }
+
+  // The way so far, newest last; every step takes the short way round.
+  drawPath() {
+    const { context, view } = this;
+    const points = [[0, 0]];
+    for (let i = this.path.length - 1; i > 0; i--) {
+      const [to, from] = [this.places[this.path[i]], this.places[this.path[i - 1]]];
+      const last = points[points.length - 1];
+      points.push([0, 1].map((axis) => last[axis] + shortest(to[axis], from[axis], this.grid[axis])));
+    }
+    const reach = Math.max(...points.map((point) => Math.hypot(...point))) * view.scale + 10;
+    context.lineCap = "round";
+    this.copies(this.places[this.path[this.path.length - 1]], reach, (x, y) => {
+      for (const [width, colour] of [[6, this.style.halo], [3, this.style.accent]]) {
+        context.lineWidth = width;
+        context.strokeStyle = colour;
+        for (let i = points.length - 1; i > 0; i--) {
+          context.globalAlpha = Math.max(0.15, 1 - i / 40);
+          context.beginPath();
+          context.moveTo(x + points[i][1] * view.scale, y + points[i][0] * view.scale);
+          context.lineTo(x + points[i - 1][1] * view.scale, y + points[i - 1][0] * view.scale);
+          context.stroke();
+        }
+      }
+      context.globalAlpha = 1;
+      context.fillStyle = this.style.accent;
+      context.beginPath();
+      context.arc(x, y, 6, 0, 2 * Math.PI);
+      context.fill();
+    });
+  }
+
+  drawCross() {
+    const { context } = this;
+    const [x, y] = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
+    context.strokeStyle = this.style.accent;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(x - 12, y);
+    context.lineTo(x + 12, y);
+    context.moveTo(x, y - 12);
+    context.lineTo(x, y + 12);
+    context.stroke();
+  }
+}
+
+// One pixel a cell, with a border of one cell that repeats the other side: so smoothing knows no edge.
+function cellsPicture(grid, colour) {
+  const [rows, columns] = grid;
+  const picture = document.createElement("canvas");
+  picture.width = columns + 2;
+  picture.height = rows + 2;
+  const context = picture.getContext("2d");
+  const pixels = context.createImageData(columns + 2, rows + 2);
+  for (let i = 0; i < rows + 2; i++)
+    for (let j = 0; j < columns + 2; j++)
+      pixels.data.set(colour(wrap(i - 1, rows) * columns + wrap(j - 1, columns)), 4 * (i * (columns + 2) + j));
+  context.putImageData(pixels, 0, 0);
+  return picture;
+}
+
+// A blur over three by three cells, round the torus.
+function blurred(values, [rows, columns]) {
+  const soft = new Float32Array(values.length);
+  const weights = [0.25, 0.5, 0.25];
+  for (let i = 0; i < rows; i++)
+    for (let j = 0; j < columns; j++)
+      for (let a = -1; a <= 1; a++)
+        for (let b = -1; b <= 1; b++)
+          soft[i * columns + j] += weights[a + 1] * weights[b + 1] * values[wrap(i + a, rows) * columns + wrap(j + b, columns)];
+  return soft;
+}
+
+// The picture and its halves, largest first: a far view draws a small one.
+function shrunken(image) {
+  const found = [image];
+  let last = image;
+  while (last.width > 96) {
+    const half = document.createElement("canvas");
+    half.width = Math.ceil(last.width / 2);
+    half.height = Math.ceil(last.height / 2);
+    half.getContext("2d").drawImage(last, 0, 0, half.width, half.height);
+    found.push(half);
+    last = half;
+  }
+  return found;
+}
+
+function colourOf(text) {
+  const digits = text.replace("#", "");
+  return [0, 2, 4].map((i) => parseInt(digits.slice(i, i + 2), 16));
+}
