@@ -41,7 +41,7 @@ class Views(BaseEstimator):  # type: ignore[misc]
     (20,)
     """
 
-    def __init__(self, n_components: int = 10, *, floor: float = 0.05, random_state: Any = None):
+    def __init__(self, n_components: int = 10, *, floor: float = 0.2, random_state: Any = None):
         self.n_components = n_components
         self.floor = floor
         self.random_state = random_state
