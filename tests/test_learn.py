@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from cases import ENGINE, as_bags
-from countinggrids import em
+from countinggrids import CountingGrid, em
 from countinggrids.geometry import Geometry
 from countinggrids.learn import Cooling, Eta, coarser, critical_beta, finer
 
@@ -76,9 +76,17 @@ def test_a_finer_grid_is_the_coarse_one_in_more_cells(rng):
     assert np.exp(fine.log_prior).sum() == pytest.approx(1)
 
 
+def test_a_feature_that_no_bag_had_stays_possible():
+    X = np.random.default_rng(0).multinomial(40, [0.5, 0.3, 0.2, 0.0], 50)
+    model = CountingGrid((6, 6), (2, 2), random_state=0).fit(X)
+    usual, new = model.score_samples([[20, 12, 8, 0], [20, 12, 7, 1]])
+    assert 2 < usual - new < 12
+
+
 def test_automatic_pseudocounts_follow_the_mean_histogram_up_to_their_limit():
     totals = np.array([10.0, 30.0, 0.0, 60.0])
-    np.testing.assert_allclose(Eta(None, 0.2).of(totals, 5), 0.2 * totals / 5)
+    # Three features of four were seen: three more tokens, spread over all four.
+    np.testing.assert_allclose(Eta(None, 0.2).of(totals, 5), 0.2 * 100 / 5 * (totals + 0.75) / 103)
     shares = totals[totals > 0] / 100
     effective = np.exp(-shares @ np.log(shares))
     limited = Eta(None, 0.2, at_most=0.1).of(totals, 5)

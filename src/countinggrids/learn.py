@@ -113,13 +113,22 @@ class Eta:
 
     def of(self, totals: Array, n_cells: int) -> Array:
         """Give (features,) pseudocounts from the features' totals over all bags."""
-        per_cell = totals / n_cells
         if self.fixed is not None:
-            return np.broadcast_to(np.asarray(self.fixed, dtype=np.float64), per_cell.shape)
-        tokens = float(per_cell.sum())
-        histogram = per_cell[per_cell > 0] / tokens
-        effective = float(np.exp(-histogram @ np.log(histogram)))
-        return per_cell * min(self.share, self.at_most * effective**0.5 / tokens)
+            return np.broadcast_to(np.asarray(self.fixed, dtype=np.float64), totals.shape)
+        tokens = float(totals.sum()) / n_cells
+        seen = totals[totals > 0] / totals.sum()
+        effective = float(np.exp(-seen @ np.log(seen)))
+        return smoothed(totals) * tokens * min(self.share, self.at_most * effective**0.5 / tokens)
+
+
+def smoothed(totals: Array) -> Array:
+    """Give the histogram of all bags, with something for features that none of them has (Witten and Bell).
+
+    Every feature that was seen counts once more, and these counts are spread over all features: the more different
+    features there were, the likelier is one that was not.
+    """
+    n_seen = np.count_nonzero(totals)
+    return (totals + n_seen / totals.size) / (totals.sum() + n_seen)
 
 
 @dataclass(frozen=True)

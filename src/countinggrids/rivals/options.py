@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from countinggrids.geometry import Shape, as_shape
+from countinggrids.learn import smoothed
 
 Array = NDArray[np.float64]
 NO_Y = "no_validation"  # as scikit-learn calls it
@@ -47,12 +48,11 @@ def check_eta(eta: Any) -> None:
 def pseudocounts(eta: float | str, totals: Array, n: int) -> Array:
     """Give the pseudocounts of each feature, (features,), in each of n distributions that share the totals.
 
-    For "auto" every feature that was seen has one more token, and these are spread over all features (Witten and Bell):
-    one that was never seen stays possible.
+    "auto" takes them along the histogram of all bags, in which a feature that was never seen stays possible.
     """
     if not isinstance(eta, str):
         return np.full(len(totals), float(eta))
-    return AUTO_SHARE * (totals + np.count_nonzero(totals) / len(totals)) / n
+    return AUTO_SHARE * smoothed(totals) * totals.sum() / n
 
 
 def warming(anneal: Any) -> list[float]:
