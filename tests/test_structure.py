@@ -25,6 +25,7 @@ ORDER = [
     "files",
     "items",
     "checks",
+    "sources",
     "model",
     "rows",
     "storage",

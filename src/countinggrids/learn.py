@@ -5,7 +5,7 @@ lets the layout form from its largest features down. The pseudocounts follow: st
 a strong pull to the mean lets only the largest features grow, and weaker once it stands.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -32,6 +32,8 @@ FORMED = 3.0
 """Where the layout has formed, in critical betas."""
 N_SCOUTS, SCOUT_BAGS = 8, 5_000
 """How many layouts are tried on the small grid, and with how many bags at the most."""
+CRITICAL_BAGS = 10_000
+"""How many bags, about, tell where annealing starts."""
 REFINING = 2.0
 """Where beta starts on the full grid once the layout is known, in critical betas."""
 FORMING_SHARE = 0.3
@@ -159,18 +161,21 @@ class Outcome(NamedTuple):
     has_converged: bool
 
 
-def learn(bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, engine: Engine, watch: Watch) -> Outcome:
+def learn(
+    shares: Iterable[Bags], grid: Grid, geometry: Geometry, recipe: Recipe, engine: Engine, watch: Watch
+) -> Outcome:
     """Run EM until the objective stands still, `watch` says stop, or the iterations are used up."""
     history: list[float] = []
     phases = _phases(recipe)
     beta, eta, limit = next(phases)
     previous = -np.inf
     for number in range(1, recipe.max_iter + 1):
-        statistics = e_step(bags, grid, geometry, beta, engine)
+        statistics = e_step(shares, grid, geometry, beta, engine)
         totals = statistics.seen.reshape(len(grid.pi), -1).sum(axis=1, dtype=np.float64)
         pseudocounts = eta.of(totals, geometry.n_cells)
         objective = statistics.log_likelihood + log_density(grid.pi, pseudocounts, engine)
         grid = m_step(grid, statistics, geometry, pseudocounts, recipe.location_prior, engine)
+        del statistics  # as large as the grid: not to be held while the next is made
         history.append(objective / totals.sum())
         if watch(number, beta, history[-1], grid):
             return Outcome(grid, history, False)
@@ -227,12 +232,10 @@ def critical_beta(counts: Any, weights: Array) -> float:
 
     Around the grid that holds the mean histogram everywhere, a small wave grows by beta times the largest eigenvalue
     of C' C / n (n the features' totals) off the mean: the first inertia of correspondence analysis, in tokens.
-    A few steps of power iteration on at most some thousand bags are plenty.
+    A few steps of power iteration on some thousand bags are plenty.
     """
-    step = max(1, counts.shape[0] // 10_000)
-    some = counts[::step]
-    weights = weights[::step].astype(np.float64)
-    totals = np.asarray(some.T @ weights, dtype=np.float64)
+    weights = weights.astype(np.float64)
+    totals = np.asarray(counts.T @ weights, dtype=np.float64)
     scale = np.divide(1, np.sqrt(totals), out=np.zeros_like(totals), where=totals > 0)
     mean = np.sqrt(totals / totals.sum())
     vector = np.random.default_rng(0).standard_normal(totals.size)
@@ -240,7 +243,7 @@ def critical_beta(counts: Any, weights: Array) -> float:
     for _ in range(30):
         vector -= mean * (mean @ vector)
         vector /= np.linalg.norm(vector) or 1.0
-        image = scale * (some.T @ (weights * (some @ (scale * vector))))
+        image = scale * (counts.T @ (weights * (counts @ (scale * vector))))
         eigenvalue, vector = float(vector @ image), np.asarray(image, dtype=np.float64)
     return 1 / eigenvalue if eigenvalue > 0 else np.inf
 
@@ -265,12 +268,17 @@ class Stream(NamedTuple):
 
 
 def stream(
-    bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, previous: Stream | None, engine: Engine
+    shares: Iterable[Bags],
+    weight: float,
+    grid: Grid,
+    geometry: Geometry,
+    recipe: Recipe,
+    previous: Stream | None,
+    engine: Engine,
 ) -> tuple[Grid, Stream]:
     """Make one step of stepwise EM; the first batch alone makes one EM iteration."""
     beta = 1.0 if recipe.cooling is None else recipe.cooling.end
-    statistics = e_step(bags, grid, geometry, beta, engine)
-    weight = float(bags.weights.sum(dtype=np.float64))
+    statistics = e_step(shares, grid, geometry, beta, engine)
     dtype = grid.pi.dtype.type
     counts = expected_counts(grid.pi, statistics.seen, geometry.block(painted=True)) / dtype(weight)
     totals = statistics.seen.reshape(len(counts), -1).sum(axis=1, dtype=np.float64) / weight

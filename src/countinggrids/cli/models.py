@@ -1,8 +1,6 @@
 """`countinggrids demo`, `fit`, `info`, `locate` and `score`: models from collections or plain counts."""
 
 import json
-import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,19 +164,9 @@ def _names(collection: "Collection") -> list[str] | None:
 
 def read(path: Path) -> Any:
     """Read a collection, or plain counts."""
-    import numpy as np
-    import scipy.sparse as sp
+    from countinggrids import sources
 
-    try:
-        if path.suffix == ".npz":
-            return sp.load_npz(path)
-        if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path} is no table of counts; wanted a .npy array or a .npz that scipy.sparse.save_npz wrote"
-        ) from error
-    return countinggrids.Collection.load(path)
+    return sources.load(path) if path.suffix in (".npy", ".npz") else countinggrids.Collection.load(path)
 
 
 def _product(shape: tuple[int, ...]) -> int:
