@@ -86,7 +86,9 @@ class Learner:
     def iterate(self, n=1):
         recipe = learn.Recipe(None, learn.Eta(None), learn.Eta(None, 0.2, 3.0), "smoothed", n, 0.0)
         with engine.one_blas_thread():
-            outcome = learn.learn(self.shares, self.grid, self.geometry, recipe, self.engine, lambda *_: False)
+            outcome = learn.learn(
+                self.shares, learn.Progress.at(self.grid), self.geometry, recipe, self.engine, lambda *_: False
+            )
         self.grid = outcome.grid
         return outcome.history[-1]
 

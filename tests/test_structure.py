@@ -26,6 +26,7 @@ ORDER = [
     "items",
     "checks",
     "sources",
+    "checkpoints",
     "model",
     "rows",
     "storage",

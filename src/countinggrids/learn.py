@@ -155,6 +155,20 @@ class Recipe:
         return replace(self, cooling=Cooling(start, QUICK_RATE, self.cooling.end).within(self.max_iter // 2))
 
 
+class Progress(NamedTuple):
+    """Where a run of EM stands between two iterations."""
+
+    grid: Grid
+    history: list[float]
+    phase: int
+    previous: float  # the objective before, within the phase
+
+    @classmethod
+    def at(cls, grid: Grid) -> "Progress":
+        """Stand at the beginning."""
+        return cls(grid, [], 0, -np.inf)
+
+
 class Outcome(NamedTuple):
     grid: Grid
     history: list[float]
@@ -162,31 +176,36 @@ class Outcome(NamedTuple):
 
 
 def learn(
-    shares: Iterable[Bags], grid: Grid, geometry: Geometry, recipe: Recipe, engine: Engine, watch: Watch
+    shares: Iterable[Bags],
+    start: Progress,
+    geometry: Geometry,
+    recipe: Recipe,
+    engine: Engine,
+    watch: Watch,
+    keep: Callable[[Progress], None] = lambda _: None,
 ) -> Outcome:
-    """Run EM until the objective stands still, `watch` says stop, or the iterations are used up."""
-    history: list[float] = []
-    phases = _phases(recipe)
-    beta, eta, limit = next(phases)
-    previous = -np.inf
-    for number in range(1, recipe.max_iter + 1):
+    """Run EM until the objective stands still, `watch` says stop, or the iterations are used up.
+
+    `keep` is called after every iteration but the last with what `start` would have to be to go on from there.
+    """
+    grid, history, phase, previous = start
+    phases = list(_phases(recipe))
+    for number in range(len(history) + 1, recipe.max_iter + 1):
+        beta, eta, limit = phases[phase]
         statistics = e_step(shares, grid, geometry, beta, engine)
         totals = statistics.seen.reshape(len(grid.pi), -1).sum(axis=1, dtype=np.float64)
         pseudocounts = eta.of(totals, geometry.n_cells)
         objective = statistics.log_likelihood + log_density(grid.pi, pseudocounts, engine)
         grid = m_step(grid, statistics, geometry, pseudocounts, recipe.location_prior, engine)
         del statistics  # as large as the grid: not to be held while the next is made
-        history.append(objective / totals.sum())
+        history = [*history, objective / totals.sum()]
         if watch(number, beta, history[-1], grid):
             return Outcome(grid, history, False)
-        if abs(history[-1] - previous) <= limit:
-            following = next(phases, None)
-            if following is None:
-                return Outcome(grid, history, True)
-            beta, eta, limit = following
-            previous = -np.inf
-        else:
-            previous = history[-1]
+        has_settled = abs(history[-1] - previous) <= limit
+        if has_settled and phase + 1 == len(phases):
+            return Outcome(grid, history, True)
+        phase, previous = (phase + 1, -np.inf) if has_settled else (phase, history[-1])
+        keep(Progress(grid, history, phase, previous))
     return Outcome(grid, history, False)
 
 

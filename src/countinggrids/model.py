@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import checks, em, engine, learn, sources
+from countinggrids import checkpoints, checks, em, engine, learn, sources
 from countinggrids.bags import coarsen
 from countinggrids.geometry import Geometry
 
@@ -74,7 +75,12 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self._geometry().capacity
 
     def fit(
-        self, X: Any, y: object = None, sample_weight: ArrayLike | None = None, callback: learn.Callback | None = None
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        callback: learn.Callback | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn the grid.
 
@@ -86,6 +92,9 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : ignored
         sample_weight : (bags,) how often each bag counts; None counts each once
         callback : called after every iteration with an `Iteration`; what is not false stops the learning there
+        checkpoint : a file that keeps what was done, written after iterations, so often that it takes at most a tenth
+            of the time. Killed at any moment, the same fit goes on from it and ends with the same bits. It stays
+            when the fit has ended: delete it once the model is saved
 
         Returns
         -------
@@ -97,9 +106,15 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         n_features = checks.n_features_of(table, geometry)
         weights = checks.check_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
+        runs = checkpoints.Runs()
+        if checkpoint is not None:
+            identity = checkpoints.identity_of(self, table, weights, n_features)
+            runs = checkpoints.Checkpoint(checkpoint, identity, rng)
         watch = _both(callback, _Progress(self.verbose) if self.verbose else None)
         with engine.one_blas_thread():
-            outcomes = [self._learn(table, weights, n_features, rng, watch, restart) for restart in range(self.n_init)]
+            outcomes = [
+                self._learn(table, weights, n_features, rng, runs, watch, restart) for restart in range(self.n_init)
+            ]
         best = max(outcomes, key=lambda outcome: outcome.history[-1])
         self._keep(best.grid, geometry)
         self._stream = None
@@ -241,7 +256,14 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return em.Grid(np.ascontiguousarray(np.moveaxis(planes, n_axes, 0)), self.log_prior_)
 
     def _learn(
-        self, table: sources.Table, weights: Array, n_features: int, rng: Any, watch: learn.Callback, restart: int
+        self,
+        table: sources.Table,
+        weights: Array,
+        n_features: int,
+        rng: np.random.RandomState,
+        runs: checkpoints.Runs,
+        watch: learn.Callback,
+        restart: int,
     ) -> learn.Outcome:
         """Make one restart: find a layout on a small grid if that pays, then learn on the full one."""
         geometry, recipe = self._geometry(), self._recipe(table, weights, n_features)
@@ -251,18 +273,18 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         else:
             some = np.sort(rng.permutation(table.shape[0])[: learn.SCOUT_BAGS])
             shares = sources.shares(sources.Table.of(table.take(some)), weights[some], n_features, small)
+            how = {"geometry": small, "recipe": recipe.scouting(), "engine": engine.default()}
+            see = self._see(watch, "scouting", restart)
             scouts = [
-                learn.learn(
-                    shares, self._start(rng, small, n_features), small, recipe.scouting(), engine.default(), see
-                )
-                for see in [self._see(watch, "scouting", restart)] * learn.N_SCOUTS
+                runs.make(shares, self._start(rng, small, n_features), watch=see, **how) for _ in range(learn.N_SCOUTS)
             ]
             best = max(scouts, key=lambda outcome: outcome.history[-1])
             grid = learn.finer(best.grid, geometry.grid, rng)
             recipe = recipe.refining()
         shares = sources.shares(table, weights, n_features, geometry)
         see = self._see(watch, "learning", restart)
-        return learn.learn(shares, grid, geometry, recipe, engine.default(), see)
+        how = {"geometry": geometry, "recipe": recipe, "engine": engine.default()}
+        return runs.make(shares, grid, watch=see, **how)
 
     def _see(self, watch: learn.Callback, stage: str, restart: int) -> learn.Watch:
         def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:

@@ -58,6 +58,10 @@ def fit(
     paint: Annotated[str | None, typer.Option(help="Finer parts laid down in the M step.")] = None,
     max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 500,
     n_init: Annotated[int, typer.Option(help="Restarts; the best is kept.")] = 1,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File that keeps what was done, to go on from if killed; gone once the model is written."),
+    ] = None,
     seed: common.Seed = 0,
     force: common.Force = False,
     as_json: common.Json = False,
@@ -77,9 +81,11 @@ def fit(
             random_state=seed,
         )
         with common.learning() as callback:
-            model.fit(X, callback=callback)
+            model.fit(X, callback=callback, checkpoint=checkpoint)
         model.fingerprint_ = fingerprint
         model.save(output)
+        if checkpoint is not None:
+            checkpoint.unlink()
     common.print_facts(_facts(model) | {"model": str(output)}, as_json)
 
 
