@@ -101,6 +101,15 @@ def test_some_bags_are_taken_in_one_pass(X, tmp_path):
     np.testing.assert_array_equal(table.take(rows).toarray(), X[rows].toarray())
 
 
+def test_long_ends_do_not_bring_the_indices_into_memory(X, tmp_path):
+    facts = {"format": "collection", "version": 1, "shape": X.shape}
+    arrays = {"counts.data": X.data, "counts.indices": X.indices, "counts.indptr": X.indptr.astype(np.int64)}
+    files.write(tmp_path / "bags.cg", facts, arrays)
+    table = sources.load(tmp_path / "bags.cg")
+    assert files.is_mapped(table.indices)
+    assert files.is_mapped(table.data)
+
+
 def test_what_was_read_of_a_map_is_let_go(tmp_path):
     path = tmp_path / "large.npy"
     np.save(path, np.ones((2000, 2500), np.float32))

@@ -166,8 +166,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def mapped_counts(facts: dict[str, Any], arrays: files.Arrays) -> sp.csr_array:
     """Give the counts of a collection's file as they lie there, unchecked."""
-    parts = tuple(arrays[f"counts.{part}"] for part in ("data", "indices", "indptr"))
-    return sp.csr_array(parts, shape=tuple(facts["shape"]), copy=False)
+    data, indices, ends = (arrays[f"counts.{part}"] for part in ("data", "indices", "indptr"))
+    # SciPy would bring the indices, and with them a copy of them all into memory, to the type of the ends.
+    if ends[-1] <= np.iinfo(indices.dtype).max:
+        ends = ends.astype(indices.dtype, copy=False)
+    return sp.csr_array((data, indices, ends), shape=tuple(facts["shape"]), copy=False)
 
 
 class _Files:
