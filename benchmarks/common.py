@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from countinggrids import em, engine, learn, model, torus
+from countinggrids import em, engine, learn, sources, torus
 
 
 def best_of(function, n=9):
@@ -77,7 +77,8 @@ class Learner:
     def __init__(self, X, geometry, n_threads=2, dtype="float32"):
         self.geometry, self.engine = geometry, engine.Threads(n_threads)
         self.n_features = X.shape[1] // geometry.n_column_sections
-        self.bags = model._bags(X, np.ones(X.shape[0], dtype), self.n_features, geometry)
+        weights = np.ones(X.shape[0], dtype)
+        self.shares = sources.shares(sources.Table.of(X), weights, self.n_features, geometry)
         pi = 1 + np.random.default_rng(0).random((self.n_features, *geometry.grid), dtype)
         log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype)
         self.grid = em.Grid(em.normalised(pi, 1), log_prior)
@@ -85,7 +86,9 @@ class Learner:
     def iterate(self, n=1):
         recipe = learn.Recipe(None, learn.Eta(None), learn.Eta(None, 0.2, 3.0), "smoothed", n, 0.0)
         with engine.one_blas_thread():
-            outcome = learn.learn(self.bags, self.grid, self.geometry, recipe, self.engine, lambda *_: False)
+            outcome = learn.learn(
+                self.shares, learn.Progress.at(self.grid), self.geometry, recipe, self.engine, lambda *_: False
+            )
         self.grid = outcome.grid
         return outcome.history[-1]
 

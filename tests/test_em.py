@@ -46,7 +46,7 @@ def our_step(counts, grid, geometry, eta, kind, counts_kind, beta=1.0):
     bags = as_bags(counts, geometry, counts_kind, dtype=dtype)
     table, _ = em.match_table(grid.pi, geometry, beta, ENGINE)
     q, log_likelihood = em.locate(bags.matched, table, grid.log_prior, ENGINE)
-    statistics = em.e_step(bags, grid, geometry, beta, ENGINE)
+    statistics = em.e_step([bags], grid, geometry, beta, ENGINE)
     assert statistics.log_likelihood == pytest.approx(log_likelihood.sum())
     new = em.m_step(grid, statistics, geometry, np.tile(eta, geometry.groups), kind, ENGINE)
     q = q if isinstance(q, np.ndarray) else q.toarray()
@@ -88,7 +88,7 @@ def test_painting_cell_by_cell_equals_copying_the_maps(rng, row):
     q, _ = em.locate(bags.matched, em.match_table(grid.pi, geometry, 1.0, ENGINE)[0], grid.log_prior, ENGINE)
     q = q if isinstance(q, np.ndarray) else q.toarray()
     painted = naive.painted_counts(maps, q.reshape(-1, *geometry.grid), N_FEATURES, geometry.grid)
-    seen = em.e_step(bags, grid, geometry, 1.0, ENGINE).seen
+    seen = em.e_step([bags], grid, geometry, 1.0, ENGINE).seen
     np.testing.assert_allclose(np.moveaxis(seen, 0, -1), painted, atol=1e-10)
 
 
@@ -97,8 +97,8 @@ def test_a_weight_counts_a_bag_that_often(rng, counts_kind):
     geometry = GEOMETRIES["tessellated 2x2"]
     counts, grid = random_counts(rng, geometry), random_grid(rng, geometry)
     weights = [0, 1, 2, 3, 1, 2]
-    once = em.e_step(as_bags(counts, geometry, counts_kind, weights), grid, geometry, 1.0, ENGINE)
-    repeated = em.e_step(as_bags(np.repeat(counts, weights, axis=0), geometry), grid, geometry, 1.0, ENGINE)
+    once = em.e_step([as_bags(counts, geometry, counts_kind, weights)], grid, geometry, 1.0, ENGINE)
+    repeated = em.e_step([as_bags(np.repeat(counts, weights, axis=0), geometry)], grid, geometry, 1.0, ENGINE)
     for ours, theirs in zip(once[:3], repeated[:3], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
@@ -133,9 +133,8 @@ def test_a_feature_absent_from_the_whole_grid_leaves_numbers_finite(rng):
     geometry = GEOMETRIES["counting grid"]
     grid = random_grid(rng, geometry, dtype="float32")
     grid.pi[2] = 0
-    statistics = em.e_step(
-        as_bags(random_counts(rng, geometry) + 1, geometry, dtype="float32"), grid, geometry, 1.0, ENGINE
-    )
+    bags = as_bags(random_counts(rng, geometry) + 1, geometry, dtype="float32")
+    statistics = em.e_step([bags], grid, geometry, 1.0, ENGINE)
     new = em.m_step(grid, statistics, geometry, np.zeros(N_FEATURES), "smoothed", ENGINE)
     assert np.isfinite(new.pi).all()
     assert np.isfinite(statistics.log_likelihood)

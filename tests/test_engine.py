@@ -1,4 +1,5 @@
 import threading
+from functools import reduce
 
 import pytest
 from threadpoolctl import threadpool_info
@@ -60,3 +61,33 @@ def test_blas_gets_its_threads_back_after_an_error():
     with pytest.raises(RuntimeError):
         fail()
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 8, 9, 64, 65, 200])
+def test_parts_are_added_in_one_fixed_tree(n_parts):
+    def plus(total, part):
+        return f"({total}+{part})"
+
+    wanted = [str(n) for n in range(n_parts)]
+    while len(wanted) > 1:
+        wanted = [reduce(plus, wanted[i : i + engine.FAN]) for i in range(0, len(wanted), engine.FAN)]
+    assert engine.added_up(map(str, range(n_parts)), plus) == wanted[0]
+
+
+def test_few_sums_are_held_while_adding_up():
+    class Sum:
+        alive = 0
+        most = 0
+
+        def __init__(self):
+            Sum.alive += 1
+            Sum.most = max(Sum.most, Sum.alive)
+
+        def __del__(self):
+            Sum.alive -= 1
+
+        def plus(self, other):
+            return self
+
+    engine.Threads(1).total(lambda share, engine: Sum(), range(64))
+    assert Sum.most == 3

@@ -23,7 +23,7 @@ def test_the_m_step_conserves_the_counts_of_every_feature(seed, row, kind, dtype
     rng, geometry = np.random.default_rng(seed), GEOMETRIES[row]
     counts = random_counts(rng, geometry)
     grid = random_grid(rng, geometry, dtype=dtype)
-    statistics = em.e_step(as_bags(counts, geometry, kind, dtype=dtype), grid, geometry, 1.0, ENGINE)
+    statistics = em.e_step([as_bags(counts, geometry, kind, dtype=dtype)], grid, geometry, 1.0, ENGINE)
     shared = em.expected_counts(grid.pi, statistics.seen, geometry.block(painted=True))
     by_feature = counts.reshape(len(counts), -1, len(grid.pi)).sum(axis=(0, 1))
     tolerance = 1e-5 if dtype == "float32" else 1e-11
@@ -45,7 +45,7 @@ def test_the_objective_never_falls_where_it_must_not(seed, row, prior, pseudocou
     eta = np.full(len(grid.pi), pseudocount)
     objectives = []
     for _ in range(6):
-        statistics = em.e_step(bags, grid, geometry, 1.0, ENGINE)
+        statistics = em.e_step([bags], grid, geometry, 1.0, ENGINE)
         objectives.append(statistics.log_likelihood + em.log_density(grid.pi, eta, ENGINE))
         grid = em.m_step(grid, statistics, geometry, eta, prior, ENGINE)
     assert np.diff(objectives).min() > -1e-9 * abs(objectives[0])
@@ -57,9 +57,9 @@ def test_cutting_the_bags_into_blocks_changes_nothing(seed, row, kind, block, ch
     rng, geometry = np.random.default_rng(seed), GEOMETRIES[row]
     counts, grid = random_counts(rng, geometry), random_grid(rng, geometry)
     bags = as_bags(counts, geometry, kind)
-    whole = em.e_step(bags, grid, geometry, 1.0, ENGINE)
+    whole = em.e_step([bags], grid, geometry, 1.0, ENGINE)
     small = engine.Threads(1, block_entries=block * geometry.n_cells // 4, chunk_entries=chunk * geometry.n_cells // 8)
-    cut = em.e_step(bags, grid, geometry, 1.0, small)
+    cut = em.e_step([bags], grid, geometry, 1.0, small)
     for ours, theirs in zip(cut[:3], whole[:3], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
 
@@ -72,8 +72,8 @@ def test_rolling_the_grid_rolls_everything(seed, row, kind, steps):
     axes = tuple(range(-len(geometry.grid), 0))
     steps = steps[: len(axes)]
     rolled = em.Grid(np.roll(grid.pi, steps, axes), np.roll(grid.log_prior, steps, axes))
-    before = em.e_step(bags, grid, geometry, 1.0, ENGINE)
-    after = em.e_step(bags, rolled, geometry, 1.0, ENGINE)
+    before = em.e_step([bags], grid, geometry, 1.0, ENGINE)
+    after = em.e_step([bags], rolled, geometry, 1.0, ENGINE)
     np.testing.assert_allclose(after.seen, np.roll(before.seen, steps, axes), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(after.usage, np.roll(before.usage, steps, axes), rtol=1e-9, atol=1e-12)
     assert after.log_likelihood == pytest.approx(before.log_likelihood)
@@ -87,8 +87,8 @@ def test_permuting_bags_or_features_permutes_the_results(seed, kind):
     bag_order, feature_order = rng.permutation(len(counts)), rng.permutation(4)
     shuffled = counts.reshape(len(counts), -1, 4)[bag_order][:, :, feature_order].reshape(counts.shape)
     moved = grid._replace(pi=grid.pi[feature_order])
-    before = em.e_step(as_bags(counts, geometry, kind), grid, geometry, 1.0, ENGINE)
-    after = em.e_step(as_bags(shuffled, geometry, kind), moved, geometry, 1.0, ENGINE)
+    before = em.e_step([as_bags(counts, geometry, kind)], grid, geometry, 1.0, ENGINE)
+    after = em.e_step([as_bags(shuffled, geometry, kind)], moved, geometry, 1.0, ENGINE)
     np.testing.assert_allclose(after.seen, before.seen[feature_order], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(after.usage, before.usage, rtol=1e-9, atol=1e-12)
 

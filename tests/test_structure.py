@@ -25,6 +25,8 @@ ORDER = [
     "files",
     "items",
     "checks",
+    "sources",
+    "checkpoints",
     "model",
     "rows",
     "storage",

@@ -71,6 +71,16 @@ def coarsen(counts: Any, n_features: int, fine: Shape, coarse: Shape) -> Any:
     return counts @ sp.csr_array((ones, columns, np.arange(columns.size + 1)), shape=shape)
 
 
+def rows_of(counts: Any, rows: slice) -> Any:
+    """Give consecutive rows of a dense or CSR table; what they hold is not copied."""
+    if not sp.issparse(counts):
+        return counts[rows]
+    first, last = counts.indptr[rows.start], counts.indptr[rows.stop]
+    ends = counts.indptr[rows.start : rows.stop + 1] - first
+    parts = (counts.data[first:last], counts.indices[first:last], ends)
+    return sp.csr_array(parts, shape=(rows.stop - rows.start, counts.shape[1]), copy=False)
+
+
 def _as_labels(feature_map: ArrayLike, index: int) -> NDArray[np.integer]:
     labels = np.asarray(feature_map)
     if labels.dtype.kind not in "iu" or labels.ndim == 0:

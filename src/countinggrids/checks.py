@@ -42,24 +42,53 @@ def check_counts(model: Any, X: Any, is_fitting: bool) -> Any:
         )
     except ValueError as error:
         raise _in_house_form(error) from error
-    values = X.data if sp.issparse(X) else X
+    values = check_values(X, "X")
+    if is_fitting:
+        check_enough(X.shape[0], bool(values.any()))
+    return X
+
+
+def check_ends(X: Any, name: str) -> None:
+    """Raise about a CSR table from outside whose rows do not lie one behind the other."""
+    if X.format == "csr" and ((np.diff(X.indptr) < 0).any() or X.indptr[-1] > X.indices.size):
+        raise ValueError(f"{name} is damaged (its rows overlap); wanted a CSR table of counts; make it again")
+
+
+def check_values(X: Any, name: str, first_row: int = 0) -> Array:
+    """Give the values that a table, or its rows from `first_row` on, hold, or raise about those that are no counts."""
+    values: Array = X.data if sp.issparse(X) else X
+    # Compiled code follows the indices wherever they point.
+    if sp.issparse(X) and X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
+        raise ValueError(f"{name} is damaged (a column outside the table); wanted a CSR table of counts; make it again")
     # The sum of finite numbers is finite or overflows; only then is a closer look worth a pass.
     if not np.isfinite(values.sum(dtype=np.float64)):
-        _raise_at(
-            X, ~np.isfinite(values), "X holds {value} at row {row}, column {column}", "replace missing counts by 0"
-        )
+        what = f"{name} holds {{value}} at row {{row}}, column {{column}}"
+        _raise_at(X, first_row, ~np.isfinite(values), what, "replace missing counts by 0")
     if values.size and values.min() < 0:
-        _raise_at(
-            X,
-            values < 0,
-            "Negative values in data: X holds {value} at row {row}, column {column}",
-            "check how X was made",
-        )
-    if is_fitting and X.shape[0] < 2:
-        raise ValueError("X has n_samples=1 bag; wanted at least 2 to relate to each other; give more bags")
-    if is_fitting and not values.any():
+        what = f"Negative values in data: {name} holds {{value}} at row {{row}}, column {{column}}"
+        _raise_at(X, first_row, values < 0, what, f"check how {name} was made")
+    return values
+
+
+def check_enough(n_bags: int, has_counts: bool) -> None:
+    """Raise unless there is something to learn from."""
+    if n_bags < 2:
+        raise ValueError(f"X has n_samples={n_bags} bag; wanted at least 2 to relate to each other; give more bags")
+    if not has_counts:
         raise ValueError("X holds no counts at all; wanted at least one bag with a feature; check how X was made")
-    return X
+
+
+def check_columns(model: Any, n_columns: int, is_fitting: bool) -> None:
+    """Let a model take its number of columns from blocks of bags, or raise if it has another one."""
+    if is_fitting:
+        model.n_features_in_ = n_columns
+        if hasattr(model, "feature_names_in_"):
+            del model.feature_names_in_
+    elif model.n_features_in_ != n_columns:
+        raise ValueError(
+            f"X has {n_columns} features, but {type(model).__name__} is expecting {model.n_features_in_} features as "
+            "input; build X with the sections and the vocabulary that were fitted."
+        )
 
 
 def n_features_of(X: Any, geometry: Geometry) -> int:
@@ -156,7 +185,7 @@ def _in_house_form(error: ValueError) -> ValueError:
     return error
 
 
-def _raise_at(X: Any, is_wrong: Array, what: str, advice: str) -> None:
+def _raise_at(X: Any, first_row: int, is_wrong: Array, what: str, advice: str) -> None:
     """Raise about the first wrong entry of X."""
     if sp.issparse(X):
         place = int(np.flatnonzero(is_wrong)[0])
@@ -166,5 +195,5 @@ def _raise_at(X: Any, is_wrong: Array, what: str, advice: str) -> None:
         row, column = (int(n) for n in np.argwhere(is_wrong)[0])
         value = X[row, column]
     name = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else f"{value:g}"
-    given = what.format(value=name, row=row, column=column)
+    given = what.format(value=name, row=first_row + row, column=column)
     raise ValueError(f"{given}; wanted finite counts of at least 0; {advice}")

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from countinggrids import bags, files
+from countinggrids import bags, files, sources
 from countinggrids.features import pictures, state, video
 from countinggrids.features.stream import Skipped
 from countinggrids.features.text import Document, Words
@@ -20,7 +20,7 @@ from countinggrids.features.vocabulary import Vocabulary
 from countinggrids.geometry import Shape, as_shape
 from countinggrids.items import Items, chosen
 
-FORMAT, VERSION = "collection", 1
+FORMAT, VERSION = sources.COLLECTION, sources.COLLECTION_VERSION
 
 
 class Collection:
@@ -324,8 +324,7 @@ def _rebuilt(facts: dict[str, Any], arrays: files.Arrays, root: str | Path | Non
         arrays.get("vocabulary.colours"),
         arrays.get("vocabulary.patches"),
     )
-    parts = tuple(arrays[f"counts.{part}"] for part in ("data", "indices", "indptr"))
-    counts = sp.csr_array(parts, shape=tuple(facts["shape"]), copy=False)
+    counts = sources.mapped_counts(facts, arrays)
     steps = state.from_state(
         facts["steps"], {name[len("step.") :]: array for name, array in arrays.items() if name.startswith("step.")}
     )

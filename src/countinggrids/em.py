@@ -5,6 +5,7 @@ a bag lies), A (what was seen in the block at a cell). Arrays are planes: featur
 What tells one model from another is its `Geometry`: which sections are matched and which are painted.
 """
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -40,7 +41,7 @@ class Grid(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """What the E step hands to the M step; adds up over blocks of bags."""
+    """What the E step hands to the M step; adds up over shares of the bags."""
 
     seen: Array  # A, (features, *grid)
     usage: Array  # sum_t q_t, (*grid,)
@@ -48,7 +49,9 @@ class Statistics(NamedTuple):
     h: Array | None = None  # of the painted blocks, where the E step had it at hand
 
     def plus(self, other: "Statistics") -> "Statistics":
-        return Statistics(self.seen + other.seen, self.usage + other.usage, self.log_likelihood + other.log_likelihood)
+        """Add another's, into these arrays: at 50,000 features a copy would be felt."""
+        seen, usage = np.add(self.seen, other.seen, out=self.seen), np.add(self.usage, other.usage, out=self.usage)
+        return Statistics(seen, usage, self.log_likelihood + other.log_likelihood)
 
 
 class Bags(NamedTuple):
@@ -63,7 +66,9 @@ class Bags(NamedTuple):
 
 
 class Engine(Runner, Protocol):
-    """What EM asks of an engine: an ordered map, and how much to take at once."""
+    """What EM asks of an engine: an ordered map, a sum over shares, and how much to take at once."""
+
+    def total(self, function: Callable[..., Any], shares: Iterable[Any], *common: Any) -> Any: ...
 
     @property
     def block_entries(self) -> int: ...
@@ -103,7 +108,7 @@ def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tu
     n_bags, n_cells = counts.shape[0], log_prior.size
     planes = counts.prepare(table)
     fewest = 1 if n_bags * n_cells < FEW_ENTRIES else FEWEST_CHUNKS
-    chunks = _pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // fewest))))
+    chunks = pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // fewest))))
     # One row of the prior per bag: NumPy adds a repeated row ten times faster than a broadcast one.
     prior = np.tile(log_prior.ravel(), (max(rows.stop - rows.start for rows in chunks), 1))
     parts = list(engine.map(lambda rows: _posterior(counts.match(planes, rows), prior), chunks))
@@ -142,25 +147,31 @@ def _from_kept(joint: Array, best: Array, kept: Array) -> tuple[Any, Array]:
     return q, best + np.log(total, dtype=np.float64)
 
 
-def e_step(bags: Bags, grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:
+def e_step(shares: Iterable[Bags], grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:
     """Map every bag to the grid and gather what was seen where."""
     table, h = match_table(grid.pi, geometry, beta, engine)
-    total: Statistics | None = None
+    statistics: Statistics = engine.total(gather, shares, table, grid.log_prior, geometry)
+    return statistics._replace(h=h) if geometry.matched == geometry.painted else statistics
+
+
+def gather(bags: Bags, engine: Engine, table: Array, log_prior: Array, geometry: Geometry) -> Statistics:
+    """Make the E step of one share of the bags, block by block."""
+    canvas = bags.painted.canvas(table.dtype)
+    usage, log_likelihood = np.zeros(geometry.grid), 0.0
     for rows in blocks(bags, geometry, engine):
         some = bags.rows(rows)
-        q, log_likelihood = locate(some.matched, table, grid.log_prior, engine)
+        q, each = locate(some.matched, table, log_prior, engine)
         q = _weighted(q, some.weights)
-        usage = np.asarray(q.sum(axis=0), dtype=np.float64).reshape(geometry.grid)
-        part = Statistics(some.painted.paint(q, engine), usage, float(log_likelihood @ some.weights))
-        total = part if total is None else total.plus(part)
-    assert total is not None
-    return total._replace(h=h) if geometry.matched == geometry.painted else total
+        some.painted.paint(q, engine, canvas)
+        usage += np.asarray(q.sum(axis=0), dtype=np.float64).reshape(geometry.grid)
+        log_likelihood += float(each @ some.weights)
+    return Statistics(bags.painted.planes(canvas), usage, log_likelihood)
 
 
 def blocks(bags: Bags, geometry: Geometry, engine: Engine) -> list[slice]:
     """Cut the bags into blocks whose posterior and dense counts fit the engine's limit."""
     widest = max(geometry.n_cells, bags.painted.shape[1] if bags.painted.is_dense else 0)
-    return _pieces(bags.weights.size, max(1, engine.block_entries // widest))
+    return pieces(bags.weights.size, max(1, engine.block_entries // widest))
 
 
 def expected_counts(pi: Array, seen: Array, block: Shape, h: Array | None = None) -> Array:
@@ -239,10 +250,10 @@ def _weighted(q: Any, weights: Array) -> Any:
 
 
 def _feature_pieces(planes: Array) -> list[slice]:
-    return _pieces(len(planes), max(1, PLANE_ENTRIES // planes[0].size))
+    return pieces(len(planes), max(1, PLANE_ENTRIES // planes[0].size))
 
 
-def _pieces(n: int, size: int) -> list[slice]:
+def pieces(n: int, size: int) -> list[slice]:
     """Cut n into pieces of nearly equal length, none longer than size."""
     count = max(1, -(-n // size))
     cuts = [n * i // count for i in range(count + 1)]

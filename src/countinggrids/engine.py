@@ -1,4 +1,8 @@
-"""Where the blocks of an iteration run: in this process, on its threads."""
+"""Where the work of an iteration runs: a map over shares of the bags, and a sum in a fixed order.
+
+A share is a number of consecutive bags, cut without regard to threads or workers. What the shares give is added up in
+one fixed tree. So the result is the same to the last bit wherever the shares are worked on.
+"""
 
 import os
 import sys
@@ -6,17 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from threading import Lock
 from typing import Any
+
+FAN = 8
+"""Parts that are added up from left to right at each level of the tree: few sums are held, and few moved."""
 
 
 @dataclass(frozen=True)
 class Threads:
     """Runs pieces of work on the threads of this process, BLAS held to one thread each.
-
-    Every result is independent of `n_threads`: the pieces are cut without regard to it, and what they give is put
-    together in their order.
 
     Parameters
     ----------
@@ -33,6 +37,35 @@ class Threads:
         if self.n_threads == 1:
             return map(function, *items)
         return _pool(self.n_threads, os.getpid()).map(function, *items)
+
+    def total(self, function: Callable[..., Any], shares: Iterable[Any], *common: Any) -> Any:
+        """Add up function(share, engine, *common) over the shares, one after the other."""
+        return added_up((function(share, self, *common) for share in shares), lambda total, part: total.plus(part))
+
+
+def added_up(parts: Iterable[Any], plus: Callable[[Any, Any], Any]) -> Any:
+    """Add parts in a fixed tree: FAN after FAN from left to right, then the sums in the same way.
+
+    Only one sum a level of the tree is held at a time.
+    """
+    sums: list[list[Any]] = []
+    for part in parts:
+        _push(sums, 0, part, plus)
+        del part  # or it would be held while the next one is made
+    rest = [level[0] for level in sums if level]
+    return reduce(lambda lower, higher: plus(higher, lower), rest)
+
+
+def _push(sums: list[list[Any]], level: int, part: Any, plus: Callable[[Any, Any], Any]) -> None:
+    """Add a part to the sum of its level, given as [sum, number of parts]; a full sum goes one level up."""
+    if level == len(sums):
+        sums.append([])
+    here = sums[level]
+    here[:] = [plus(here[0], part), here[1] + 1] if here else [part, 1]
+    if here[1] == FAN:
+        full = here[0]
+        here.clear()
+        _push(sums, level + 1, full, plus)
 
 
 def default() -> Threads:

@@ -124,6 +124,29 @@ def _view(everything: mmap.mmap, start: int, entry: dict[str, Any]) -> NDArray[A
     return np.frombuffer(everything, dtype, prod(shape), start + entry["data_offsets"][0]).reshape(shape)
 
 
+def is_mapped(array: Any) -> bool:
+    """Tell whether an array lies in a file that is mapped into memory."""
+    return _mapping(array) is not None
+
+
+def let_go(table: Any) -> None:
+    """Let the system take back the memory of what was read of a mapped array, or of a sparse matrix of such arrays."""
+    parts = (table.data, table.indices) if hasattr(table, "indptr") else (table,)
+    for part in parts:
+        mapping = _mapping(part)
+        if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping(array: Any) -> mmap.mmap | None:
+    """Find the map behind an array, through its views."""
+    while array is not None:
+        if isinstance(array, mmap.mmap):
+            return array
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return None
+
+
 class Texts(Sequence[str]):
     """Many texts in two arrays, all their bytes and where each one ends; a text is decoded when it is asked for."""
 

@@ -5,7 +5,7 @@ lets the layout form from its largest features down. The pseudocounts follow: st
 a strong pull to the mean lets only the largest features grow, and weaker once it stands.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -32,6 +32,8 @@ FORMED = 3.0
 """Where the layout has formed, in critical betas."""
 N_SCOUTS, SCOUT_BAGS = 8, 5_000
 """How many layouts are tried on the small grid, and with how many bags at the most."""
+CRITICAL_BAGS = 10_000
+"""How many bags, about, tell where annealing starts."""
 REFINING = 2.0
 """Where beta starts on the full grid once the layout is known, in critical betas."""
 FORMING_SHARE = 0.3
@@ -162,35 +164,57 @@ class Recipe:
         return replace(self, cooling=Cooling(start, QUICK_RATE, self.cooling.end).within(self.max_iter // 2))
 
 
+class Progress(NamedTuple):
+    """Where a run of EM stands between two iterations."""
+
+    grid: Grid
+    history: list[float]
+    phase: int
+    previous: float  # the objective before, within the phase
+
+    @classmethod
+    def at(cls, grid: Grid) -> "Progress":
+        """Stand at the beginning."""
+        return cls(grid, [], 0, -np.inf)
+
+
 class Outcome(NamedTuple):
     grid: Grid
     history: list[float]
     has_converged: bool
 
 
-def learn(bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, engine: Engine, watch: Watch) -> Outcome:
-    """Run EM until the objective stands still, `watch` says stop, or the iterations are used up."""
-    history: list[float] = []
-    phases = _phases(recipe)
-    beta, eta, limit = next(phases)
-    previous = -np.inf
-    for number in range(1, recipe.max_iter + 1):
-        statistics = e_step(bags, grid, geometry, beta, engine)
+def learn(
+    shares: Iterable[Bags],
+    start: Progress,
+    geometry: Geometry,
+    recipe: Recipe,
+    engine: Engine,
+    watch: Watch,
+    keep: Callable[[Progress], None] = lambda _: None,
+) -> Outcome:
+    """Run EM until the objective stands still, `watch` says stop, or the iterations are used up.
+
+    `keep` is called after every iteration but the last with what `start` would have to be to go on from there.
+    """
+    grid, history, phase, previous = start
+    phases = list(_phases(recipe))
+    for number in range(len(history) + 1, recipe.max_iter + 1):
+        beta, eta, limit = phases[phase]
+        statistics = e_step(shares, grid, geometry, beta, engine)
         totals = statistics.seen.reshape(len(grid.pi), -1).sum(axis=1, dtype=np.float64)
         pseudocounts = eta.of(totals, geometry.n_cells)
         objective = statistics.log_likelihood + log_density(grid.pi, pseudocounts, engine)
         grid = m_step(grid, statistics, geometry, pseudocounts, recipe.location_prior, engine)
-        history.append(objective / totals.sum())
+        del statistics  # as large as the grid: not to be held while the next is made
+        history = [*history, objective / totals.sum()]
         if watch(number, beta, history[-1], grid):
             return Outcome(grid, history, False)
-        if abs(history[-1] - previous) <= limit:
-            following = next(phases, None)
-            if following is None:
-                return Outcome(grid, history, True)
-            beta, eta, limit = following
-            previous = -np.inf
-        else:
-            previous = history[-1]
+        has_settled = abs(history[-1] - previous) <= limit
+        if has_settled and phase + 1 == len(phases):
+            return Outcome(grid, history, True)
+        phase, previous = (phase + 1, -np.inf) if has_settled else (phase, history[-1])
+        keep(Progress(grid, history, phase, previous))
     return Outcome(grid, history, False)
 
 
@@ -236,12 +260,10 @@ def critical_beta(counts: Any, weights: Array) -> float:
 
     Around the grid that holds the mean histogram everywhere, a small wave grows by beta times the largest eigenvalue
     of C' C / n (n the features' totals) off the mean: the first inertia of correspondence analysis, in tokens.
-    A few steps of power iteration on at most some thousand bags are plenty.
+    A few steps of power iteration on some thousand bags are plenty.
     """
-    step = max(1, counts.shape[0] // 10_000)
-    some = counts[::step]
-    weights = weights[::step].astype(np.float64)
-    totals = np.asarray(some.T @ weights, dtype=np.float64)
+    weights = weights.astype(np.float64)
+    totals = np.asarray(counts.T @ weights, dtype=np.float64)
     scale = np.divide(1, np.sqrt(totals), out=np.zeros_like(totals), where=totals > 0)
     mean = np.sqrt(totals / totals.sum())
     vector = np.random.default_rng(0).standard_normal(totals.size)
@@ -249,7 +271,7 @@ def critical_beta(counts: Any, weights: Array) -> float:
     for _ in range(30):
         vector -= mean * (mean @ vector)
         vector /= np.linalg.norm(vector) or 1.0
-        image = scale * (some.T @ (weights * (some @ (scale * vector))))
+        image = scale * (counts.T @ (weights * (counts @ (scale * vector))))
         eigenvalue, vector = float(vector @ image), np.asarray(image, dtype=np.float64)
     return 1 / eigenvalue if eigenvalue > 0 else np.inf
 
@@ -274,12 +296,17 @@ class Stream(NamedTuple):
 
 
 def stream(
-    bags: Bags, grid: Grid, geometry: Geometry, recipe: Recipe, previous: Stream | None, engine: Engine
+    shares: Iterable[Bags],
+    weight: float,
+    grid: Grid,
+    geometry: Geometry,
+    recipe: Recipe,
+    previous: Stream | None,
+    engine: Engine,
 ) -> tuple[Grid, Stream]:
     """Make one step of stepwise EM; the first batch alone makes one EM iteration."""
     beta = 1.0 if recipe.cooling is None else recipe.cooling.end
-    statistics = e_step(bags, grid, geometry, beta, engine)
-    weight = float(bags.weights.sum(dtype=np.float64))
+    statistics = e_step(shares, grid, geometry, beta, engine)
     dtype = grid.pi.dtype.type
     counts = expected_counts(grid.pi, statistics.seen, geometry.block(painted=True)) / dtype(weight)
     totals = statistics.seen.reshape(len(counts), -1).sum(axis=1, dtype=np.float64) / weight

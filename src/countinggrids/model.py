@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -14,10 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import checks, em, engine, learn
+from countinggrids import checkpoints, checks, em, engine, learn, sources
 from countinggrids.bags import coarsen
 from countinggrids.geometry import Geometry
-from countinggrids.products import as_counts
 
 Array = NDArray[Any]
 
@@ -75,16 +75,26 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self._geometry().capacity
 
     def fit(
-        self, X: Any, y: object = None, sample_weight: ArrayLike | None = None, callback: learn.Callback | None = None
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        callback: learn.Callback | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn the grid.
 
         Parameters
         ----------
-        X : (bags, sections * features) counts, dense or sparse; column = section * features + feature
+        X : (bags, sections * features) counts, dense or sparse; column = section * features + feature. What does not
+            fit into memory comes in blocks of bags, which are read again in every iteration: a file (.npy, .npz or
+            a collection), a list of files, a list of tables, or any object that can be iterated over again
         y : ignored
         sample_weight : (bags,) how often each bag counts; None counts each once
         callback : called after every iteration with an `Iteration`; what is not false stops the learning there
+        checkpoint : a file that keeps what was done, written after iterations, so often that it takes at most a tenth
+            of the time. Killed at any moment, the same fit goes on from it and ends with the same bits. It stays
+            when the fit has ended: delete it once the model is saved
 
         Returns
         -------
@@ -92,13 +102,19 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         geometry = self._geometry()
         checks.check_options(self)
-        X = checks.check_counts(self, X, is_fitting=True)
-        n_features = checks.n_features_of(X, geometry)
-        weights = checks.check_weights(sample_weight, X)
+        table = sources.read(self, X, is_fitting=True)
+        n_features = checks.n_features_of(table, geometry)
+        weights = checks.check_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
+        runs = checkpoints.Runs()
+        if checkpoint is not None:
+            identity = checkpoints.identity_of(self, table, weights, n_features)
+            runs = checkpoints.Checkpoint(checkpoint, identity, rng)
         watch = _both(callback, _Progress(self.verbose) if self.verbose else None)
         with engine.one_blas_thread():
-            outcomes = [self._learn(X, weights, n_features, rng, watch, restart) for restart in range(self.n_init)]
+            outcomes = [
+                self._learn(table, weights, n_features, rng, runs, watch, restart) for restart in range(self.n_init)
+            ]
         best = max(outcomes, key=lambda outcome: outcome.history[-1])
         self._keep(best.grid, geometry)
         self._stream = None
@@ -127,15 +143,16 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         geometry = self._geometry()
         checks.check_options(self)
-        X = checks.check_counts(self, X, is_fitting=not hasattr(self, "pi_"))
-        n_features = checks.n_features_of(X, geometry)
-        weights = checks.check_weights(sample_weight, X)
+        table = sources.read(self, X, is_fitting=not hasattr(self, "pi_"))
+        n_features = checks.n_features_of(table, geometry)
+        weights = checks.check_weights(sample_weight, table)
         if not hasattr(self, "pi_"):
             self._keep(self._start(check_random_state(self.random_state), geometry, n_features), geometry)
-        bags = _bags(X, weights, n_features, geometry)
+        shares = sources.shares(table, weights, n_features, geometry)
+        recipe = self._recipe(table, weights, n_features)
         with engine.one_blas_thread():
             grid, self._stream = learn.stream(
-                bags, self._grid(), geometry, self._recipe(X, weights, n_features), self._stream, engine.default()
+                shares, float(weights.sum(dtype=float)), self._grid(), geometry, recipe, self._stream, engine.default()
             )
         self._keep(grid, geometry)
         self.n_iter_ = self._stream.n_batches
@@ -170,8 +187,9 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def perplexity(self, X: Any) -> float:
         """Give exp(-log-likelihood per token): how many equally likely features would be as hard to guess."""
-        tokens = float(np.sum(X, dtype=np.float64)) * self._beta()
-        return float(np.exp(-self.score_samples(X).sum() / tokens))
+        log_likelihood = self.score_samples(X).sum()
+        tokens = sum(float(np.sum(block, dtype=np.float64)) for block in sources.read(self, X, is_fitting=False))
+        return float(np.exp(-log_likelihood / (tokens * self._beta())))
 
     def sample(
         self, n_bags: int = 1, n_tokens: int = 100, random_state: int | np.random.RandomState | None = None
@@ -238,26 +256,35 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return em.Grid(np.ascontiguousarray(np.moveaxis(planes, n_axes, 0)), self.log_prior_)
 
     def _learn(
-        self, X: Any, weights: Array, n_features: int, rng: Any, watch: learn.Callback, restart: int
+        self,
+        table: sources.Table,
+        weights: Array,
+        n_features: int,
+        rng: np.random.RandomState,
+        runs: checkpoints.Runs,
+        watch: learn.Callback,
+        restart: int,
     ) -> learn.Outcome:
         """Make one restart: find a layout on a small grid if that pays, then learn on the full one."""
-        geometry, recipe = self._geometry(), self._recipe(X, weights, n_features)
+        geometry, recipe = self._geometry(), self._recipe(table, weights, n_features)
         small = learn.coarser(geometry) if self._is_automatic() and recipe.cooling else None
         if small is None:
             grid = self._start(rng, geometry, n_features)
         else:
-            some = np.sort(rng.permutation(X.shape[0])[: learn.SCOUT_BAGS])
-            bags = _bags(X[some], weights[some], n_features, small)
+            some = np.sort(rng.permutation(table.shape[0])[: learn.SCOUT_BAGS])
+            shares = sources.shares(sources.Table.of(table.take(some)), weights[some], n_features, small)
+            how = {"geometry": small, "recipe": recipe.scouting(), "engine": engine.default()}
+            see = self._see(watch, "scouting", restart)
             scouts = [
-                learn.learn(bags, self._start(rng, small, n_features), small, recipe.scouting(), engine.default(), see)
-                for see in [self._see(watch, "scouting", restart)] * learn.N_SCOUTS
+                runs.make(shares, self._start(rng, small, n_features), watch=see, **how) for _ in range(learn.N_SCOUTS)
             ]
             best = max(scouts, key=lambda outcome: outcome.history[-1])
             grid = learn.finer(best.grid, geometry.grid, rng)
             recipe = recipe.refining()
-        bags = _bags(X, weights, n_features, geometry)
+        shares = sources.shares(table, weights, n_features, geometry)
         see = self._see(watch, "learning", restart)
-        return learn.learn(bags, grid, geometry, recipe, engine.default(), see)
+        how = {"geometry": geometry, "recipe": recipe, "engine": engine.default()}
+        return runs.make(shares, grid, watch=see, **how)
 
     def _see(self, watch: learn.Callback, stage: str, restart: int) -> learn.Watch:
         def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:
@@ -281,11 +308,12 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _beta(self) -> float:
         return float(self.anneal[2]) if isinstance(self.anneal, Sequence) and not isinstance(self.anneal, str) else 1.0
 
-    def _recipe(self, X: Any, weights: Array, n_features: int) -> learn.Recipe:
+    def _recipe(self, table: sources.Table, weights: Array, n_features: int) -> learn.Recipe:
         cooling = None
         if isinstance(self.anneal, str):
-            whole = coarsen(X, n_features, (X.shape[1] // n_features,), (1,))
-            start = min(1.0, learn.critical_beta(whole, weights))
+            some = np.arange(0, table.shape[0], max(1, table.shape[0] // learn.CRITICAL_BAGS))
+            whole = coarsen(table.take(some), n_features, (table.shape[1] // n_features,), (1,))
+            start = min(1.0, learn.critical_beta(whole, weights[some]))
             cooling = learn.Cooling(start, learn.RATE, 1.0, learn.FORMED * start).within(self.max_iter * 3 // 5)
         elif self.anneal is not None:
             cooling = learn.Cooling(*(float(value) for value in self.anneal))
@@ -300,13 +328,14 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Give q and log p(bag) of one block of bags after the other."""
         check_is_fitted(self)
         geometry = self._geometry()
-        X = checks.check_counts(self, X, is_fitting=False)
-        bags = _bags(X, np.ones(X.shape[0], self.dtype), checks.n_features_of(X, geometry), geometry)
+        table = sources.read(self, X, is_fitting=False)
+        weights = np.ones(table.shape[0], self.dtype)
         runner, grid = engine.default(), self._grid()
         with engine.one_blas_thread():
-            table, _ = em.match_table(grid.pi, geometry, self._beta(), runner)
-            for rows in em.blocks(bags, geometry, runner):
-                yield em.locate(bags.rows(rows).matched, table, grid.log_prior, runner)
+            logs, _ = em.match_table(grid.pi, geometry, self._beta(), runner)
+            for bags in sources.Shares(table, weights, checks.n_features_of(table, geometry), geometry):
+                for rows in em.blocks(bags, geometry, runner):
+                    yield em.locate(bags.rows(rows).matched, logs, grid.log_prior, runner)
 
     @property
     def _n_features_out(self) -> int:
@@ -318,15 +347,6 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _bags(X: Any, weights: Array, n_features: int, geometry: Geometry) -> em.Bags:
-    matched = coarsen(X, n_features, geometry.painted, geometry.matched)
-    return em.Bags(
-        as_counts(matched, n_features, geometry.matched_offsets, geometry.grid),
-        as_counts(X, n_features, geometry.painted_offsets, geometry.grid),
-        weights,
-    )
 
 
 def _both(*watchers: learn.Callback | None) -> learn.Callback:

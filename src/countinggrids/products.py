@@ -5,7 +5,8 @@
     match:  L[t, k] = sum_s sum_z  counts[t, s, z] table[z, k + d_s]
     paint:  A[z, j] = sum_s sum_t  counts[t, s, z] q[t, j - d_s]
 
-`d_s` is the offset of section s. Work is handed out through `run.map`; how it is cut never changes a result.
+`d_s` is the offset of section s. Painting adds to a *canvas*, so that many blocks of bags need only one; `planes` turns
+it into A. Work is handed out through `run.map`; how it is cut never changes a result.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from countinggrids import torus
+from countinggrids.bags import rows_of
 from countinggrids.geometry import Shape
 
 Array = torus.Array
@@ -30,8 +32,6 @@ WORTH_A_THREAD = 2**24
 """Multiplications below which handing a product to another thread costs more than it saves."""
 ADDING_UP = 16
 """Bags a cell must have on average before adding up one more partial result costs less than another thread saves."""
-KEPT_TRANSPOSES = 2**23
-"""Non-zeros up to which a block's transpose is kept between iterations (64 MB)."""
 
 
 class Runner(Protocol):
@@ -50,7 +50,7 @@ class DenseCounts:
         self.shape = matrix.shape
 
     def rows(self, rows: slice) -> "DenseCounts":
-        return DenseCounts(self.matrix[rows], self.n_features, self.offsets, self.grid)
+        return DenseCounts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid)
 
     def prepare(self, table: Array) -> Array:
         """Bring a table of planes, (features, *grid), into the form that `match` reads."""
@@ -67,13 +67,21 @@ class DenseCounts:
         assert total is not None
         return total
 
-    def paint(self, q: Any, run: Runner) -> Array:
-        """Compute A, (features, *grid)."""
+    def canvas(self, dtype: Any) -> Array:
+        """Make what `paint` adds to."""
+        return np.zeros((self.n_features, *self.grid), dtype)
+
+    def paint(self, q: Any, run: Runner, canvas: Array) -> None:
+        """Add A of these bags to the canvas."""
         counts = _dense(self.matrix, q.dtype)
         painted = (_paint_sparsely if sp.issparse(q) else _paint_densely)(q, counts, run)
         planes = painted.reshape(len(self.offsets), self.n_features, *self.grid)
-        shifted = [torus.shift(planes[s], [-d for d in offset]) for s, offset in enumerate(self.offsets)]
-        return shifted[0] if len(shifted) == 1 else np.sum(shifted, axis=0)
+        for section, offset in enumerate(self.offsets):
+            canvas += torus.shift(planes[section], [-d for d in offset])
+
+    def planes(self, canvas: Array) -> Array:
+        """Turn a canvas into A, (features, *grid)."""
+        return canvas
 
     def _columns(self, section: int) -> slice:
         return slice(section * self.n_features, (section + 1) * self.n_features)
@@ -102,12 +110,14 @@ def _paint_sparsely(q: Any, counts: Array, run: Runner) -> Array:
 class SparseCounts:
     """Bags multiplied non-zero by non-zero, all sections in one pass over padded planes.
 
-    Planes are padded by wrapping, so that a section's shift is one number: where in the plane to start.
+    Planes are padded by wrapping, so that a section's shift is one number: where in the plane to start. `is_kept` says
+    that the transpose may be kept from one iteration to the next.
     """
 
     is_dense = False
 
-    def __init__(self, matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape):
+    def __init__(self, matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape, is_kept: bool = False):
+        self.is_kept = is_kept
         self.matrix, self.n_features, self.offsets, self.grid = matrix, n_features, offsets, grid
         self.shape = matrix.shape
         self.pad = tuple(max(along) for along in zip(*offsets, strict=True))
@@ -118,11 +128,9 @@ class SparseCounts:
         self.run_start = self.cell_start[::run_length].copy()
 
     def rows(self, rows: slice) -> "SparseCounts":
-        return (
-            self
-            if rows == slice(0, self.shape[0])
-            else type(self)(self.matrix[rows], self.n_features, self.offsets, self.grid)
-        )
+        if rows == slice(0, self.shape[0]):
+            return self
+        return SparseCounts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid)
 
     def prepare(self, table: Array) -> Array:
         return torus.pad(table, self.pad).reshape(self.n_features, -1)
@@ -137,27 +145,27 @@ class SparseCounts:
         )
         return out.reshape(n_rows, -1)
 
-    def paint(self, q: Any, run: Runner) -> Array:
-        painted = np.zeros((self.n_features, prod(self.padded)), q.dtype)
-        columns = self._transposed
+    def canvas(self, dtype: Any) -> Array:
+        return np.zeros((self.n_features, prod(self.padded)), dtype)
+
+    def paint(self, q: Any, run: Runner, canvas: Array) -> None:
+        columns = self._kept_transpose if self.is_kept else self.matrix.tocsc()
         data = columns.data.astype(q.dtype, copy=False)
 
         def stripe(features: slice) -> None:
             some = (columns.indptr, columns.indices, data, self.n_features, features.start, features.stop)
             if sp.issparse(q):
                 compiled(_paint_sparse)(
-                    *some, q.indptr, q.indices, q.data, self.section_start, self.cell_start, painted
+                    *some, q.indptr, q.indices, q.data, self.section_start, self.cell_start, canvas
                 )
             else:
                 runs = q.reshape(q.shape[0], self.run_start.size, -1)
-                compiled(_paint)(*some, runs, self.section_start, self.run_start, painted)
+                compiled(_paint)(*some, runs, self.section_start, self.run_start, canvas)
 
         list(run.map(stripe, self._feature_ranges))
-        return torus.fold(painted.reshape(-1, *self.padded), self.pad)
 
-    @property
-    def _transposed(self) -> Any:
-        return self._kept_transpose if self.matrix.nnz <= KEPT_TRANSPOSES else self.matrix.tocsc()
+    def planes(self, canvas: Array) -> Array:
+        return torus.fold(canvas.reshape(-1, *self.padded), self.pad)
 
     @cached_property
     def _kept_transpose(self) -> Any:
@@ -175,11 +183,12 @@ class SparseCounts:
 Counts = DenseCounts | SparseCounts
 
 
-def as_counts(matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape) -> Counts:
+def as_counts(matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shape, is_kept: bool = False) -> Counts:
     """Choose how a table of bags is multiplied: by BLAS, or non-zero by non-zero."""
     entries = prod(matrix.shape)
-    is_sparse = sp.issparse(matrix) and entries * prod(grid) > SMALL and matrix.nnz < DENSE_FROM * entries
-    return (SparseCounts if is_sparse else DenseCounts)(matrix, n_features, offsets, grid)
+    if sp.issparse(matrix) and entries * prod(grid) > SMALL and matrix.nnz < DENSE_FROM * entries:
+        return SparseCounts(matrix, n_features, offsets, grid, is_kept)
+    return DenseCounts(matrix, n_features, offsets, grid)
 
 
 def _dense(matrix: Any, dtype: Any) -> Array:

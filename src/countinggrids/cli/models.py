@@ -1,8 +1,6 @@
 """`countinggrids demo`, `fit`, `info`, `locate` and `score`: models from collections or plain counts."""
 
 import json
-import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,6 +58,10 @@ def fit(
     paint: Annotated[str | None, typer.Option(help="Finer parts laid down in the M step.")] = None,
     max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 500,
     n_init: Annotated[int, typer.Option(help="Restarts; the best is kept.")] = 1,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File that keeps what was done, to go on from if killed; gone once the model is written."),
+    ] = None,
     seed: common.Seed = 0,
     force: common.Force = False,
     as_json: common.Json = False,
@@ -79,9 +81,11 @@ def fit(
             random_state=seed,
         )
         with common.learning() as callback:
-            model.fit(X, callback=callback)
+            model.fit(X, callback=callback, checkpoint=checkpoint)
         model.fingerprint_ = fingerprint
         model.save(output)
+        if checkpoint is not None:
+            checkpoint.unlink()
     common.print_facts(_facts(model) | {"model": str(output)}, as_json)
 
 
@@ -166,19 +170,9 @@ def _names(collection: "Collection") -> list[str] | None:
 
 def read(path: Path) -> Any:
     """Read a collection, or plain counts."""
-    import numpy as np
-    import scipy.sparse as sp
+    from countinggrids import sources
 
-    try:
-        if path.suffix == ".npz":
-            return sp.load_npz(path)
-        if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path} is no table of counts; wanted a .npy array or a .npz that scipy.sparse.save_npz wrote"
-        ) from error
-    return countinggrids.Collection.load(path)
+    return sources.load(path) if path.suffix in (".npy", ".npz") else countinggrids.Collection.load(path)
 
 
 def _product(shape: tuple[int, ...]) -> int:

@@ -1,0 +1,83 @@
+"""Learning from bags on disk: resident memory, and speed against the same bags in memory.
+
+python benchmarks/outofcore.py [--bags 1000000] [--features 50000] [--iterations 2]
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import countinggrids as cg
+from common import table
+from countinggrids import files, sources
+
+FACTS = {"format": sources.COLLECTION, "version": sources.COLLECTION_VERSION}
+
+
+def write(path, n_bags, n_features, per_bag=100):
+    """Write bags of about so many different words each, as a collection's file holds them."""
+    rng = np.random.default_rng(0)
+    ends = np.concatenate([[0], np.cumsum(rng.integers(per_bag // 2, per_bag * 3 // 2, n_bags, dtype=np.int64))])
+    columns = (n_features ** rng.random(int(ends[-1]), dtype=np.float32) - 1).astype(np.int32)
+    arrays = {"counts.data": np.ones(columns.size, np.float32), "counts.indices": columns, "counts.indptr": ends}
+    files.write(path, FACTS | {"shape": [n_bags, n_features]}, arrays)
+
+
+def fit(path, is_held, n_iterations):
+    """Fit in this process; give seconds a bag and iteration, and the peak of resident memory in MB."""
+    warnings.simplefilter("ignore")
+    options = {"anneal": None, "tol": 0.0, "random_state": 0}
+    small = sp.csr_array(sources.load(path)[:3000])
+    cg.CountingGrid((32, 32), 5, max_iter=1, **options).fit(small)
+    X = sources.load(path)
+    if is_held:
+        X = sp.csr_array((X.data.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
+    times = [time.perf_counter()]
+    model = cg.CountingGrid((32, 32), 5, max_iter=n_iterations, **options)
+    model.fit(X if is_held else path, callback=lambda _: times.append(time.perf_counter()))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds = float(np.diff(times[1:]).min()) if n_iterations > 1 else times[1] - times[0]
+    return {"seconds": seconds / X.shape[0], "megabytes": peak, "objective": model.history_[-1]}
+
+
+def measure(path, is_held, n_iterations):
+    """Fit in a process of its own."""
+    code = f"import json, outofcore; print(json.dumps(outofcore.fit({str(path)!r}, {is_held}, {n_iterations})))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
+    run.check_returncode()
+    return json.loads(run.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bags", type=int, default=1_000_000)
+    parser.add_argument("--features", type=int, default=50_000)
+    parser.add_argument("--iterations", type=int, default=2)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bags.cg"
+        write(path, options.bags, options.features)
+        found = {name: measure(path, name == "in memory", options.iterations) for name in ("on disk", "in memory")}
+        size = path.stat().st_size / 2**20
+    assert found["on disk"]["objective"] == found["in memory"]["objective"]
+    rows = [[name, f"{each['seconds'] * 1e6:.1f}", f"{each['megabytes']:.0f}"] for name, each in found.items()]
+    speed = found["in memory"]["seconds"] / found["on disk"]["seconds"]
+    table(
+        f"{options.bags} bags ({size:.0f} MB), {options.features} features, 32x32 (bars: 2500 MB, 70% of the speed)",
+        ["bags", "microseconds a bag", "peak MB"],
+        rows,
+    )
+    print(f"  speed from disk, of that in memory: {100 * speed:.0f}%")
+
+
+if __name__ == "__main__":
+    main()
