@@ -155,9 +155,7 @@ class SparseCounts:
         def stripe(features: slice) -> None:
             some = (columns.indptr, columns.indices, data, self.n_features, features.start, features.stop)
             if sp.issparse(q):
-                compiled(_paint_sparse)(
-                    *some, q.indptr, q.indices, q.data, self.section_start, self.cell_start, canvas
-                )
+                compiled(_paint_sparse)(*some, q.indptr, q.indices, q.data, self.section_start, self.cell_start, canvas)
             else:
                 runs = q.reshape(q.shape[0], self.run_start.size, -1)
                 compiled(_paint)(*some, runs, self.section_start, self.run_start, canvas)
