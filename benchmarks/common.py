@@ -51,11 +51,13 @@ def windows(pi, width):
     return h / h.sum(axis=1, keepdims=True)
 
 
-def n_splits():
-    """Read from the command line how many random splits to make."""
+def split_seeds():
+    """Read from the command line which random splits to make, each by its seed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=5)
-    return parser.parse_args().splits
+    parser.add_argument("--first", type=int, default=0)
+    arguments = parser.parse_args()
+    return range(arguments.first, arguments.first + arguments.splits)
 
 
 @contextmanager

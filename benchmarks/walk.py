@@ -16,11 +16,11 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import countinggrids as cg
-from common import n_splits, table, unpacked
+from common import split_seeds, table, unpacked
 from countinggrids import datasets
 from countinggrids.features import Codebook, Colours, DenseSIFT
 
-QUICK = cg.CountingGrid(anneal=(0.2, 1.15, 1.0), max_iter=50)  # a hundred places and as many small grids
+QUICK = cg.CountingGrid(anneal=(0.2, 1.15, 1.0), max_iter=30)  # a hundred places and as many small grids
 CASES = [("words", 1), ("words", 2), ("words", 4), ("words and colours", 1)]
 HOW = ("alone", "filtered", "smoothed")
 
@@ -96,13 +96,13 @@ def one_split(root, csv, seed):
 
 
 def main():
-    splits = n_splits()
+    seeds = split_seeds()
     warnings.filterwarnings("ignore")
     results = []
     with unpacked("ietower.tar") as folder:
         if folder is None:
             return
-        for seed in range(splits):
+        for seed in seeds:
             print(f"split {seed}", flush=True)
             results.append(one_split(folder, Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv", seed))
     rows = []
