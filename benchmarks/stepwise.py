@@ -51,7 +51,7 @@ def main():
         rows.append([size or "all", f"{model.perplexity(test):.1f}", *times])
         print(*rows[-1], flush=True)
     table(
-        f"{options.case}: {train.shape[0]} bags, {train.shape[1]} features, grid {shapes['grid']} (bar: 0.33 of the time)",
+        f"{options.case}: {train.shape[0]} bags, {train.shape[1]} features, grid {shapes['grid']} (bar: 0.33)",
         ["bags an iteration", "held-out perplexity", "seconds", "CPU seconds", "of all bags'", "of their CPU"],
         rows,
     )
