@@ -48,8 +48,8 @@ def in_files(X, tmp_path):
 
 
 def as_collection(X, tmp_path):
-    texts = [Document(" ".join(f"w{i:02d}" for i in row for _ in range(1))) for row in [range(X.shape[1])] * X.shape[0]]
-    collection = cg.Collection.from_texts(texts)
+    words = " ".join(f"w{i:02d}" for i in range(X.shape[1]))
+    collection = cg.Collection.from_texts([Document(words)] * X.shape[0])
     cg.Collection(X, collection.vocabulary, collection.items, 1).save(tmp_path / "bags.cg")
     return tmp_path / "bags.cg"
 

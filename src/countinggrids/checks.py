@@ -127,6 +127,21 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Array:
     return weights
 
 
+def check_batch_size(batch_size: Any, anneal: Any) -> None:
+    """Raise unless stepwise EM has a size to go by, and an annealing to go along."""
+    if batch_size is None:
+        return
+    if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 1:
+        raise ValueError(
+            f"batch_size is {batch_size!r}; wanted an integer of at least 1, or None; give for instance batch_size=500"
+        )
+    if anneal is None:
+        raise ValueError(
+            f"batch_size is {batch_size} and anneal is None; wanted an annealing, whose iterations look at batches; "
+            "give anneal='auto', or leave batch_size out"
+        )
+
+
 def check_eta(eta: Any, geometry: Geometry, n_features: int) -> Array:
     """Give eta as one number or one per feature, or raise."""
     values = np.asarray(eta, dtype=np.float64)

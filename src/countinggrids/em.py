@@ -48,10 +48,14 @@ class Statistics(NamedTuple):
     log_likelihood: float
     h: Array | None = None  # of the painted blocks, where the E step had it at hand
 
+    def scaled(self, factor: float) -> "Statistics":
+        seen = self.seen * self.seen.dtype.type(factor)
+        return Statistics(seen, self.usage * factor, self.log_likelihood * factor, self.h)
+
     def plus(self, other: "Statistics") -> "Statistics":
         """Add another's, into these arrays: at 50,000 features a copy would be felt."""
         seen, usage = np.add(self.seen, other.seen, out=self.seen), np.add(self.usage, other.usage, out=self.usage)
-        return Statistics(seen, usage, self.log_likelihood + other.log_likelihood)
+        return Statistics(seen, usage, self.log_likelihood + other.log_likelihood, self.h)
 
 
 class Bags(NamedTuple):

@@ -7,6 +7,7 @@ a strong pull to the mean lets only the largest features grow, and weaker once i
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from countinggrids.em import (
     Bags,
     Engine,
     Grid,
+    Statistics,
     e_step,
     expected_counts,
     log_density,
@@ -32,6 +34,8 @@ FORMED = 3.0
 """Where the layout has formed, in critical betas."""
 N_SCOUTS, SCOUT_BAGS = 8, 5_000
 """How many layouts are tried on the small grid, and with how many bags at the most."""
+PACE = 0.5
+"""How far one batch moves what was seen: while beta grows, older batches mislead more than they teach."""
 CRITICAL_BAGS = 10_000
 """How many bags, about, tell where annealing starts."""
 REFINING = 2.0
@@ -164,6 +168,28 @@ class Recipe:
         return replace(self, cooling=Cooling(start, QUICK_RATE, self.cooling.end).within(self.max_iter // 2))
 
 
+class Batches:
+    """Stepwise EM: an E step looks at one batch, and moves what was seen before part of the way to what it sees.
+
+    Parameters
+    ----------
+    batches : the shares of a batch, and how many such batches all bags would make; without end
+    """
+
+    def __init__(self, batches: Iterator[tuple[Iterable[Bags], float]]):
+        self.batches = batches
+        self.past: Statistics | None = None
+
+    def e_step(self, grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:
+        """Make the E step of `em.e_step`, for all bags, from the next batch."""
+        shares, times = next(self.batches)
+        now = e_step(shares, grid, geometry, beta, engine).scaled(times)
+        if self.past is not None:
+            now = now.scaled(PACE).plus(self.past.scaled(1 - PACE))
+        self.past = now
+        return now
+
+
 class Progress(NamedTuple):
     """Where a run of EM stands between two iterations."""
 
@@ -192,16 +218,20 @@ def learn(
     engine: Engine,
     watch: Watch,
     keep: Callable[[Progress], None] = lambda _: None,
+    batches: Batches | None = None,
 ) -> Outcome:
     """Run EM until the objective stands still, `watch` says stop, or the iterations are used up.
 
-    `keep` is called after every iteration but the last with what `start` would have to be to go on from there.
+    `keep` is called after iterations with what `start` would have to be to go on from there. Where there are batches,
+    an iteration of the annealing looks at one of them; what comes after it looks at all bags.
     """
     grid, history, phase, previous = start
     phases = list(_phases(recipe))
     for number in range(len(history) + 1, recipe.max_iter + 1):
         beta, eta, limit = phases[phase]
-        statistics = e_step(shares, grid, geometry, beta, engine)
+        is_stepwise = batches is not None and limit == np.inf
+        look = batches.e_step if batches is not None and is_stepwise else partial(e_step, shares)
+        statistics = look(grid, geometry, beta, engine)
         totals = statistics.seen.reshape(len(grid.pi), -1).sum(axis=1, dtype=np.float64)
         pseudocounts = eta.of(totals, geometry.n_cells)
         objective = statistics.log_likelihood + log_density(grid.pi, pseudocounts, engine)
@@ -214,7 +244,8 @@ def learn(
         if has_settled and phase + 1 == len(phases):
             return Outcome(grid, history, True)
         phase, previous = (phase + 1, -np.inf) if has_settled else (phase, history[-1])
-        keep(Progress(grid, history, phase, previous))
+        if not is_stepwise:
+            keep(Progress(grid, history, phase, previous))
     return Outcome(grid, history, False)
 
 

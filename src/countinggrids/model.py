@@ -81,6 +81,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         sample_weight: ArrayLike | None = None,
         callback: learn.Callback | None = None,
         checkpoint: str | PathLike[str] | None = None,
+        batch_size: int | None = None,
     ) -> Self:
         """Learn the grid.
 
@@ -95,6 +96,10 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         checkpoint : a file that keeps what was done, written after iterations, so often that it takes at most a tenth
             of the time. Killed at any moment, the same fit goes on from it and ends with the same bits. It stays
             when the fit has ended: delete it once the model is saved
+        batch_size : bags that an iteration of the annealing looks at (stepwise EM); None looks at all. Every such
+            iteration moves what was seen before half of the way to what its batch shows; once beta is at its end,
+            iterations look at all bags, until they converge. Some hundred bags or more are as good as all of them,
+            and several times quicker. Bags that are not in memory should be in random order
 
         Returns
         -------
@@ -105,15 +110,17 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         table = sources.read(self, X, is_fitting=True)
         n_features = checks.n_features_of(table, geometry)
         weights = checks.check_weights(sample_weight, table)
+        checks.check_batch_size(batch_size, self.anneal)
         rng = check_random_state(self.random_state)
         runs = checkpoints.Runs()
         if checkpoint is not None:
-            identity = checkpoints.identity_of(self, table, weights, n_features)
+            identity = checkpoints.identity_of(self, table, weights, n_features) | {"batch_size": batch_size}
             runs = checkpoints.Checkpoint(checkpoint, identity, rng)
         watch = _both(callback, _Progress(self.verbose) if self.verbose else None)
         with engine.one_blas_thread():
             outcomes = [
-                self._learn(table, weights, n_features, rng, runs, watch, restart) for restart in range(self.n_init)
+                self._learn(table, weights, n_features, rng, runs, watch, batch_size, restart)
+                for restart in range(self.n_init)
             ]
         best = max(outcomes, key=lambda outcome: outcome.history[-1])
         self._keep(best.grid, geometry)
@@ -263,6 +270,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         rng: np.random.RandomState,
         runs: checkpoints.Runs,
         watch: learn.Callback,
+        batch_size: int | None,
         restart: int,
     ) -> learn.Outcome:
         """Make one restart: find a layout on a small grid if that pays, then learn on the full one."""
@@ -272,19 +280,22 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             grid = self._start(rng, geometry, n_features)
         else:
             some = np.sort(rng.permutation(table.shape[0])[: learn.SCOUT_BAGS])
-            shares = sources.shares(sources.Table.of(table.take(some)), weights[some], n_features, small)
+            few = (sources.Table.of(table.take(some)), weights[some], n_features, small)
             how = {"geometry": small, "recipe": recipe.scouting(), "engine": engine.default()}
             see = self._see(watch, "scouting", restart)
             scouts = [
-                runs.make(shares, self._start(rng, small, n_features), watch=see, **how) for _ in range(learn.N_SCOUTS)
+                runs.make(shares, self._start(rng, small, n_features), watch=see, batches=batches, **how)
+                for shares in [sources.shares(*few)]
+                for batches in (_batches(*few, batch_size, rng) for _ in range(learn.N_SCOUTS))
             ]
             best = max(scouts, key=lambda outcome: outcome.history[-1])
             grid = learn.finer(best.grid, geometry.grid, rng)
             recipe = recipe.refining()
-        shares = sources.shares(table, weights, n_features, geometry)
+        everything = (table, weights, n_features, geometry)
+        batches = _batches(*everything, batch_size, rng)
         see = self._see(watch, "learning", restart)
         how = {"geometry": geometry, "recipe": recipe, "engine": engine.default()}
-        return runs.make(shares, grid, watch=see, **how)
+        return runs.make(sources.shares(*everything), grid, watch=see, batches=batches, **how)
 
     def _see(self, watch: learn.Callback, stage: str, restart: int) -> learn.Watch:
         def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:
@@ -347,6 +358,15 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _batches(
+    table: sources.Table, weights: Array, n_features: int, geometry: Geometry, size: int | None, rng: Any
+) -> learn.Batches | None:
+    """Make the batches of stepwise EM, unless one would hold all bags."""
+    if size is None or size >= table.shape[0]:
+        return None
+    return learn.Batches(sources.batches(table, weights, n_features, geometry, size, rng))
 
 
 def _both(*watchers: learn.Callback | None) -> learn.Callback:

@@ -7,6 +7,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,29 @@ def shares(table: Table, weights: Any, n_features: int, geometry: Geometry) -> I
     """Cut a table into shares; those of a table in memory are made once, and not copied."""
     made = Shares(table, weights, n_features, geometry)
     return list(made) if table.is_held else made
+
+
+def batches(
+    table: Table, weights: Any, n_features: int, geometry: Geometry, size: int, rng: np.random.RandomState
+) -> Iterator[tuple[Iterable[em.Bags], float]]:
+    """Cut a table into batches of about so many bags, and give them again and again.
+
+    Those of a table in memory are drawn at random and copied once; those from elsewhere follow each other as the bags
+    do.
+    """
+    runs = em.pieces(table.shape[0], size)
+    order = rng.permutation(table.shape[0]) if table.is_held else np.arange(table.shape[0])
+    rows = [np.sort(order[run]) for run in runs]
+    whole = float(weights.sum(dtype=np.float64))
+
+    def once() -> Iterator[tuple[Iterable[em.Bags], float]]:
+        tables = map(table.take, rows) if table.is_held else table.cut(runs)
+        for some, counts in zip(rows, tables, strict=True):
+            total = float(weights[some].sum(dtype=np.float64))
+            if total > 0:
+                yield shares(Table.of(counts), weights[some], n_features, geometry), whole / total
+
+    return cycle(list(once())) if table.is_held else chain.from_iterable(once() for _ in count())
 
 
 def read(model: Any, X: Any, is_fitting: bool) -> Table:
