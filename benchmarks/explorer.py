@@ -171,7 +171,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=options)
         heads = ("map", "first view", "frame, whole map: ms (95%)", "frame, closer", "size")
-        table("The explorer", heads, list(rows_of(browser, Path(folder))))
+        rows = []
+        for row in rows_of(browser, Path(folder)):
+            print("  ".join(row), flush=True)
+            rows.append(row)
+        table("The explorer", heads, rows)
         browser.close()
 
 

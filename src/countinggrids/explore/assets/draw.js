@@ -2,6 +2,8 @@
 
 const PATCHES_FROM = 40; // pixels a cell, from which on single patches are drawn
 
+const LARGEST_ROUND = 6e6; // pixels of the torus up to which its items are kept as one picture
+
 class Painter {
   draw() {
     const { canvas, context } = this;
@@ -11,18 +13,61 @@ class Painter {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
     }
+    this.size = [width, height];
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = this.style.ground;
     context.fillRect(0, 0, width, height);
     this.drawGround();
     if (this.lit) this.drawHeat();
     if (this.outline) this.drawWindow(this.outline, this.style.accent);
-    this.drawDots();
-    this.drawThumbs();
-    this.drawWords();
+    this.drawItems(ratio);
     if (this.path.length) this.drawPath();
     if (this.marked !== null) this.drawMark(this.marked);
     if (this.hasCross) this.drawCross();
+  }
+
+  // Dots, thumbnails and words. While only the place of the view changes they come from one picture of the whole torus.
+  drawItems(ratio) {
+    const { context } = this;
+    const round = this.roundAt(ratio);
+    if (!round) return this.drawLayers();
+    const even = (length) => Math.round(length * ratio) / ratio;
+    this.rounds((x, y) => context.drawImage(round, even(x), even(y), round.width / ratio, round.height / ratio));
+  }
+
+  drawLayers() {
+    this.drawDots();
+    this.drawThumbs();
+    this.drawWords();
+  }
+
+  // One round of the torus as a picture, if the zoom stands still and the picture is not too large.
+  roundAt(ratio) {
+    const { scale } = this.view;
+    const isStill = this.lastScale === scale;
+    this.lastScale = scale;
+    const [tall, wide] = this.grid.map((length) => length * scale);
+    if (this.isBand || tall * wide * ratio ** 2 > LARGEST_ROUND) return null;
+    if (!isStill) {
+      this.changed();
+      return null;
+    }
+    const key = `${scale} ${ratio} ${this.version}`;
+    if (this.round?.key !== key) this.round = { key, picture: this.wholeRound(wide, tall, ratio) };
+    return this.round.picture;
+  }
+
+  wholeRound(wide, tall, ratio) {
+    const picture = document.createElement("canvas");
+    [picture.width, picture.height] = [Math.round(wide * ratio), Math.round(tall * ratio)];
+    const { context, view, size } = this;
+    this.context = picture.getContext("2d");
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.size = [wide, tall];
+    this.view = { row: this.grid[0] / 2, column: this.grid[1] / 2, scale: view.scale };
+    this.drawLayers();
+    Object.assign(this, { context, view, size });
+    return picture;
   }
 
   drawGround() {

@@ -20,6 +20,8 @@ class MapView extends Painter {
     this.sheets = new Map();
     this.kept = new Map(); // layouts by level
     this.widths = new Map();
+    this.version = 0; // of what the items look like
+    this.size = [canvas.clientWidth, canvas.clientHeight];
     this.readStyle();
     if (chart.picture) this.loadPicture();
     this.drawUsage();
@@ -112,11 +114,17 @@ class MapView extends Painter {
   restyle() {
     this.readStyle();
     this.drawUsage();
-    this.changed();
+    this.redraw();
   }
 
   forget() {
     this.kept.clear();
+    this.redraw();
+  }
+
+  // Draw the items anew: something else than the view has changed.
+  redraw() {
+    this.version++;
     this.changed();
   }
 
@@ -168,7 +176,7 @@ class MapView extends Painter {
   sheet(number) {
     if (!this.sheets.has(number)) {
       const image = new Image();
-      image.onload = () => this.changed();
+      image.onload = () => this.redraw();
       image.src = this.source.image(`sheet/${number}.jpg`);
       this.sheets.set(number, image);
     }
@@ -185,7 +193,7 @@ class MapView extends Painter {
 
   // Call with the screen position of the torus's corner, or a point so far from it, for every round that is in view.
   rounds(use, down = 0, right = 0) {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const [width, height] = this.size;
     const { row, column, scale } = this.view;
     const [tall, wide] = [this.grid[0] * scale, this.grid[1] * scale];
     const top = height / 2 - row * scale + down;
@@ -196,7 +204,7 @@ class MapView extends Painter {
 
   // Call with the screen position of a place, once for every round of the torus in which it is in view.
   copies(place, reach, use) {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const [width, height] = this.size;
     const { row, column, scale } = this.view;
     const [tall, wide] = [this.grid[0] * scale, this.grid[1] * scale];
     const y0 = height / 2 + (place[0] - row) * scale;
