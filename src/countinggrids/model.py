@@ -98,8 +98,8 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             when the fit has ended: delete it once the model is saved
         batch_size : bags that an iteration of the annealing looks at (stepwise EM); None looks at all. Every such
             iteration moves what was seen before half of the way to what its batch shows; once beta is at its end,
-            iterations look at all bags, until they converge. Some hundred bags or more are as good as all of them,
-            and several times quicker. Bags that are not in memory should be in random order
+            iterations look at all bags, until they converge. On a small set of texts some hundred bags took half the
+            time for the same held-out likelihood. Bags that are not in memory should be in random order
 
         Returns
         -------
