@@ -24,6 +24,15 @@ def best_of(function, n=9):
     return min(times)
 
 
+def peak():
+    """Give the most memory this process has held, in MB.
+
+    From /proc: what getrusage says of a new program includes what its parent held when it was started.
+    """
+    told = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in told.splitlines() if line.startswith("VmHWM")) / 1024
+
+
 def dense_bags(seed, n_bags=2500):
     """32x32 cells of Dirichlet(0.1) over 200 features, windows 8x8, bags of 500 tokens; gives bags and windows."""
     rng = np.random.default_rng(seed)

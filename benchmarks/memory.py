@@ -4,13 +4,12 @@ python benchmarks/memory.py [--bags 200000]
 """
 
 import argparse
-import resource
 
 import numpy as np
 import scipy.sparse as sp
 
 import countinggrids as cg
-from common import table
+from common import peak, table
 
 N_FEATURES = 2000
 
@@ -20,10 +19,6 @@ def bags(n_bags, n_features=N_FEATURES, per_bag=50, seed=0):
     columns = rng.integers(n_features, size=n_bags * per_bag, dtype=np.int32)
     ends = np.arange(0, n_bags * per_bag + 1, per_bag, dtype=np.int32)
     return sp.csr_array((np.ones(columns.size, np.float32), columns, ends), shape=(n_bags, n_features))
-
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(n_bags):

@@ -5,7 +5,6 @@ python benchmarks/outofcore.py [--bags 1000000] [--features 50000] [--iterations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import countinggrids as cg
-from common import table
+from common import peak, table
 from countinggrids import files, sources
 
 FACTS = {"format": sources.COLLECTION, "version": sources.COLLECTION_VERSION}
@@ -44,9 +43,8 @@ def fit(path, is_held, n_iterations):
     times = [time.perf_counter()]
     model = cg.CountingGrid((32, 32), 5, max_iter=n_iterations, **options)
     model.fit(X if is_held else path, callback=lambda _: times.append(time.perf_counter()))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = float(np.diff(times[1:]).min()) if n_iterations > 1 else times[1] - times[0]
-    return {"seconds": seconds / X.shape[0], "megabytes": peak, "objective": model.history_[-1]}
+    return {"seconds": seconds / X.shape[0], "megabytes": peak(), "objective": model.history_[-1]}
 
 
 def measure(path, is_held, n_iterations):
