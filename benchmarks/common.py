@@ -1,6 +1,5 @@
 """What the benchmark scripts share: timing, synthetic bags, tables."""
 
-import argparse
 import os
 import tarfile
 import tempfile
@@ -58,15 +57,6 @@ def windows(pi, width):
     """Give the histogram of every window, (cells, features)."""
     h = np.moveaxis(torus.window_sum(np.moveaxis(pi, -1, 0), (width, width)), 0, -1).reshape(-1, pi.shape[-1])
     return h / h.sum(axis=1, keepdims=True)
-
-
-def split_seeds():
-    """Read from the command line which random splits to make, each by its seed."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--first", type=int, default=0)
-    arguments = parser.parse_args()
-    return range(arguments.first, arguments.first + arguments.splits)
 
 
 @contextmanager

@@ -14,7 +14,9 @@ from countinggrids.cli import common
 def reproduce(
     name: Annotated[
         str,
-        typer.Argument(help="station, trees, figure2, scenes15, indoor67, places, sequences, clustering, or all."),
+        typer.Argument(
+            help="station, trees, figure2, scenes15, indoor67, places, sequences, clustering, panning, or all."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for reports, pictures and the results of steps.")

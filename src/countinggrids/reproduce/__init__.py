@@ -5,7 +5,7 @@ from importlib import import_module
 from countinggrids.reproduce.report import Report, page
 from countinggrids.reproduce.workshop import Workshop
 
-NAMES = ("station", "trees", "figure2", "scenes15", "indoor67", "places", "sequences", "clustering")
+NAMES = ("station", "trees", "figure2", "scenes15", "indoor67", "places", "sequences", "clustering", "panning")
 
 __all__ = ["NAMES", "Report", "Workshop", "page", "reproduce"]
 

@@ -15,16 +15,18 @@ from sklearn.svm import SVC
 from countinggrids.collection import Collection
 from countinggrids.reproduce.report import Table, spread
 from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rivals import LDA, PyramidClassifier, ReconfigurableBags, Tessellated
+from countinggrids.rivals import LDA, PyramidKernel, ReconfigurableBags, Tessellated
 from countinggrids.rows import CountingGrid, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
 from countinggrids.uses import BagCoarsener, BagScaler, CapacitySearch, GridClassifier, ScoreSpace
+from countinggrids.uses.candidates import Candidate
 
 Array = NDArray[Any]
 FINEST = (4, 4)
 FINE = 12
 """Sections along each axis that the hybrid paints."""
 ANNEAL, QUICK = (0.1, 1.05, 1.0), (0.3, 1.4, 1.0)
-TOKENS = 100
+TOKENS, C = 100, 10
+"""Tokens that bags are scaled to, and the cost of an SVM's errors."""
 
 
 @dataclass
@@ -59,9 +61,10 @@ class Problem:
         """Give the share of labels that are right."""
         return float(np.mean(np.asarray(predicted) == self.truth))
 
-    @cached_property
+    @property
     def powers(self) -> tuple[float, ...]:
-        return (0.75,) if self.is_quick else (0.5, 0.75, 1.0)
+        """Powers of the counts to choose from."""
+        return (0.7,) if self.is_quick else (0.7, 1.0)
 
     @property
     def anneal(self) -> tuple[float, float, float]:
@@ -75,8 +78,29 @@ class Problem:
 
     @cached_property
     def grids(self) -> dict[int, "Chosen"]:
-        """The counting grids of 1x1, 2x2 and 4x4 sections that won the cross-validation, each learnt three times."""
-        return {n: Chosen(self, n) for n in (1, 2, 4)}
+        """The counting grids of 1x1, 2x2 and 4x4 sections, each learnt three times."""
+        plain = chosen(self, 1, (6, 8, 12), (4,), self.powers)
+        fine = chosen(self, 4, (8, 12), (8,), (plain.power,))
+        return {1: Chosen(self, plain), 2: Chosen(self, plain._replace(sections=(2, 2))), 4: Chosen(self, fine)}
+
+    @cached_property
+    def kernels(self) -> dict[str, tuple[Array, Array]]:
+        """Kernels of the bags to learn from, and of those to try with them."""
+        pyramid = PyramidKernel(FINEST).fit(self.X)
+        return {
+            "pyramid": (pyramid.transform(self.X), pyramid.transform(self.tried)),
+            "terms": self._compared(sum_over="nothing", center=False, power=0.3),
+        }
+
+    def _compared(self, **options: Any) -> tuple[Array, Array]:
+        """Compare bags by their scores under the grids of all three tessellations."""
+        parts = []
+        for each in self.grids.values():
+            space = ScoreSpace(each.single, **options).fit(self.X)
+            learnt = space.transform(self.X)
+            parts.append((learnt @ learnt.T, space.transform(self.tried) @ learnt.T))
+        learnt, tried = (np.mean(each, axis=0) for each in zip(*parts, strict=True))
+        return learnt, tried
 
 
 def split_by(bags: Collection, is_train: Array, is_quick: bool, folds: Any = None) -> Problem:
@@ -87,27 +111,42 @@ def split_by(bags: Collection, is_train: Array, is_quick: bool, folds: Any = Non
     )
 
 
-class Chosen:
-    """Counting grids a class, whose grid, window and power of the counts were chosen by cross-validation."""
+def chosen(
+    problem: Problem, sections: int, grids: Sequence[int], windows: Sequence[int], powers: Sequence[float]
+) -> Candidate:
+    """Choose grid, window and power of the counts by cross-validation."""
+    if problem.is_quick:
+        grids, windows = (8,), (4,)
+    search = CapacitySearch(
+        CountingGrid(anneal=problem.anneal), grids=grids, windows=windows, sections=(sections,), tokens=(TOKENS,),
+        powers=powers, capacities=(1, 10), x_sections=FINEST, cv=problem.folds, random_state=0, refit=False,
+    )  # fmt: skip
+    return search.fit(problem.X, problem.y).best_candidate_
 
-    def __init__(self, problem: Problem, sections: int):
-        grids: tuple[int, ...] = (8, 12) if sections == 4 else (6, 8, 12)
-        windows: tuple[int, ...] = (4, 8) if sections == 4 else (4,)
-        if problem.is_quick:
-            grids, windows = (8,), (4,)
-        search = CapacitySearch(
-            CountingGrid(anneal=problem.anneal), grids=grids, windows=windows, sections=(sections,),
-            tokens=(TOKENS,), powers=problem.powers, capacities=(1, 5 if sections == 4 else 10), x_sections=FINEST,
-            cv=problem.folds, random_state=0, refit=False,
-        )  # fmt: skip
-        self.problem, self.best = problem, search.fit(problem.X, problem.y).best_candidate_
-        matched = None if sections == 1 else self.best.sections
-        grid = CountingGrid(self.best.grid, self.best.window, matched, anneal=problem.anneal)
-        scaled = BagScaler(TOKENS, self.best.power)
-        pipe = make_pipeline(BagCoarsener(self.best.sections, FINEST), scaled, grid)
-        self.averaged = GridClassifier(pipe, n_init=problem.n_init, random_state=0).fit(problem.X, problem.y)
-        self.single = copy.copy(self.averaged)
+
+class Chosen:
+    """Counting grids a class, with the settings that were chosen."""
+
+    def __init__(self, problem: Problem, best: Candidate):
+        self.problem, self.best = problem, best
+        self.averaged = self._learnt([best])
+        self.single = copy.copy(self.averaged).set_params(estimator=self.averaged.estimator[0])
         self.single.models_ = [models[:1] for models in self.averaged.models_]
+
+    @cached_property
+    def wide(self) -> GridClassifier:
+        """Grids of several capacities, whose likelihoods are averaged."""
+        sizes = (6, 8, 12) if self.best.sections != FINEST else (8, 12, 16)
+        return self._learnt([self.best._replace(grid=(n, n)) for n in sizes[: 1 if self.problem.is_quick else None]])
+
+    def _learnt(self, candidates: Sequence[Candidate]) -> GridClassifier:
+        members = []
+        for each in candidates:
+            matched = None if each.sections == (1, 1) else each.sections
+            grid = CountingGrid(each.grid, each.window, matched, anneal=self.problem.anneal)
+            members.append(make_pipeline(BagCoarsener(each.sections, FINEST), BagScaler(TOKENS, each.power), grid))
+        model = GridClassifier(members, n_init=self.problem.n_init, committee="likelihoods", random_state=0)
+        return model.fit(self.problem.X, self.problem.y)
 
     @property
     def settings(self) -> str:
@@ -134,13 +173,12 @@ def searched(model: Any, sections: int, options: Mapping[str, Sequence[Any]]) ->
     return contend
 
 
-def grid(sections: int, is_averaged: bool) -> Callable[[Problem], Outcome]:
-    """Make a contender of counting grids."""
+def grid(sections: int, which: str) -> Callable[[Problem], Outcome]:
+    """Make a contender of counting grids: `single`, `averaged` or `wide`."""
 
     def contend(problem: Problem) -> Outcome:
         chosen = problem.grids[sections]
-        model = chosen.averaged if is_averaged else chosen.single
-        return model.predict(problem.tried), chosen.settings
+        return getattr(chosen, which).predict(problem.tried), chosen.settings
 
     return contend
 
@@ -157,7 +195,7 @@ def hybrid(sections: int) -> Callable[[Problem], Outcome]:
             for size in ((14,) if problem.is_quick else (16, 24))
         }
         scores = {
-            size: cross_val_score(model, problem.layouts, problem.y, cv=problem.folds).mean()
+            size: cross_val_score(model, problem.layouts, problem.y, cv=problem.folds[:1]).mean()
             for size, model in (models.items() if len(models) > 1 else ())
         }
         best = max(models, key=lambda size: scores.get(size, 0.0))
@@ -168,24 +206,21 @@ def hybrid(sections: int) -> Callable[[Problem], Outcome]:
 
 
 def committee(problem: Problem) -> Outcome:
-    """Average the free energies of all grids."""
-    joint = np.mean([each.averaged.log_likelihoods(problem.tried) for each in problem.grids.values()], axis=0)
-    return problem.grids[1].averaged.classes_[joint.argmax(axis=1)], "1x1, 2x2 and 4x4, three restarts each"
+    """Average the log-likelihoods of all grids: members see different sections."""
+    grids = problem.grids
+    models = grids[1].wide, grids[2].averaged, grids[4].wide
+    joint = np.mean([model.log_likelihoods(problem.tried) for model in models], axis=0)
+    return models[0].classes_[joint.argmax(axis=1)], "several capacities of 1x1 and 4x4, three restarts each"
 
 
-def pyramid(problem: Problem) -> Outcome:
-    return PyramidClassifier(FINEST).fit(problem.X, problem.y).predict(problem.tried), "C 10"
+def by_kernels(*kinds: str) -> Callable[[Problem], Outcome]:
+    """Make a contender that is an SVM with the mean of kernels: "scores", "places" or "pyramid"."""
 
+    def contend(problem: Problem) -> Outcome:
+        train, test = (np.mean(parts, axis=0) for parts in zip(*(problem.kernels[kind] for kind in kinds), strict=True))
+        return SVC(C=C, kernel="precomputed").fit(train, problem.y).predict(test), f"C {C}"
 
-def score_space(problem: Problem) -> Outcome:
-    """Add up linear kernels of the scores under the grids of all three tessellations."""
-    train: Any = 0.0
-    test: Any = 0.0
-    for each in problem.grids.values():
-        space = ScoreSpace(each.single, sum_over="nothing", center=False).fit(problem.X)
-        learnt, tried = space.transform(problem.X), space.transform(problem.tried)
-        train, test = train + learnt @ learnt.T, test + tried @ learnt.T
-    return SVC(C=10, kernel="precomputed").fit(train, problem.y).predict(test), "C 10"
+    return contend
 
 
 CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
@@ -194,16 +229,19 @@ CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
     "LDA 4x4": searched(Tessellated(LDA(2), FINEST), 4, {}),
     "reconfigurable 4x4": searched(ReconfigurableBags(8, FINEST), 4, {"n_components": [8, 16]}),
     "spatial bag of words 4x4": searched(SpatialBagOfWords(sections=FINEST, anneal=None), 4, {"n_components": [1, 2]}),
-    "counting grid 1x1": grid(1, False),
-    "counting grid 4x4": grid(4, False),
+    "counting grid 1x1": grid(1, "single"),
+    "counting grid 4x4": grid(4, "single"),
     "hybrid, matched 1x1": hybrid(1),
     "hybrid, matched 4x4": hybrid(4),
-    "spatial pyramid kernel 4x4": pyramid,
-    "counting grid 1x1, three averaged": grid(1, True),
-    "counting grid 2x2, three averaged": grid(2, True),
-    "counting grid 4x4, three averaged": grid(4, True),
+    "spatial pyramid kernel 4x4": by_kernels("pyramid"),
+    "counting grid 1x1, three averaged": grid(1, "averaged"),
+    "counting grid 2x2, three averaged": grid(2, "averaged"),
+    "counting grid 4x4, three averaged": grid(4, "averaged"),
+    "counting grid 1x1, three capacities averaged": grid(1, "wide"),
+    "counting grid 4x4, three capacities averaged": grid(4, "wide"),
     "committee of 1x1, 2x2 and 4x4": committee,
-    "score space 1x1, 2x2 and 4x4": score_space,
+    "score space 1x1, 2x2 and 4x4": by_kernels("terms"),
+    "score space and pyramid kernel": by_kernels("terms", "pyramid"),
 }
 
 

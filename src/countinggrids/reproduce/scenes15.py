@@ -1,6 +1,7 @@
 """Scene classification on 15-Scenes: the table, and accuracy against capacity."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from countinggrids.collection import Collection
 from countinggrids.features import Codebook, DenseSIFT, mirrored
 from countinggrids.items import Items
 from countinggrids.reproduce.contest import ANNEAL, FINE, FINEST, TOKENS, Problem, contest
-from countinggrids.reproduce.report import Report, figure
+from countinggrids.reproduce.report import Report, Table, figure
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rows import CountingGrid
 from countinggrids.uses import BagCoarsener, BagScaler, GridClassifier
@@ -30,6 +31,10 @@ PAPER = {
 WORDS, N_TRAIN = 200, 100
 CURVE = ((4, 4), (6, 4), (8, 4), (12, 4), (16, 4), (24, 4), (12, 8), (16, 8), (24, 8))
 """Grids and windows of the curve of accuracy against capacity."""
+STOPS = (5, 10, 20, 40, 60, 100, 200)
+"""Iterations after which the course of learning is looked at."""
+TRIED = Path(__file__).with_name("scenes15.md")
+"""What was tried by hand, and what came of it."""
 
 
 def run(shop: Workshop) -> Report:
@@ -41,16 +46,20 @@ def run(shop: Workshop) -> Report:
     items = few(items) if shop.is_quick else items
     table, notes = contest(shop, "scenes15", lambda seed: problem(items, seed, shop.is_quick), PAPER, {"words": WORDS})
     _draw(shop, items)
+    course = _course(shop, items)
     notes.insert(
         0,
         f"{N_TRAIN} images a class to learn from, the rest to try on; dense SIFT, {WORDS} words learnt from the "
         "training images. Training images are also shown left for right, to all models alike; a fold that tries on "
         "an image has seen neither it nor its mirror image. Grids, windows, components and the power of the counts "
         f"are chosen by three folds of each split's training images; bags are scaled to {TOKENS} tokens. The single "
-        "counting grids are one restart a class.",
+        "counting grids are one restart a class. The course of learning is that of one grid a class in the first "
+        "split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with 4x4: log p is a token's, of bags of the "
+        "class itself.",
     )
+    notes.append(TRIED.read_text(encoding="utf-8").strip())
     data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of three classes."
-    return Report("scenes15", "Scenes: 15 classes", data, [table], notes, "scenes15.png")
+    return Report("scenes15", "Scenes: 15 classes", data, [table, course], notes, "scenes15.png")
 
 
 def problem(items: Items, seed: int, is_quick: bool) -> Problem:
@@ -117,3 +126,32 @@ def _curve(items: Items, seed: int, n: int, sizes: Any, is_quick: bool) -> list[
         pipe = make_pipeline(BagCoarsener(n, FINEST), BagScaler(TOKENS, 0.75), model)
         shares.append(split.right(GridClassifier(pipe, random_state=0).fit(split.X, split.y).predict(split.tried)))
     return shares
+
+
+def _course(shop: Workshop, items: Items) -> Table:
+    """Tell how accuracy and likelihood go on with the iterations, for 1x1 and 4x4 bags, in the first split."""
+    stops = STOPS[::3] if shop.is_quick else STOPS
+    rows = []
+    for n, grid, window in ((1, 8, 4), (4, 12, 8)):
+        made = partial(_stopped, items, n, grid, window, stops, shop.is_quick)
+        for stop, (right, learnt, tried) in zip(
+            stops, shop.step(f"scenes15, course of learning {n}x{n}", {"stops": stops}, made), strict=True
+        ):
+            rows.append([f"{n}x{n}", str(stop), f"{100 * right:.1f}", f"{learnt:.3f}", f"{tried:.3f}"])
+    header = ["sections", "iterations", "right, %", "training images, log p", "other images, log p"]
+    return Table("The course of learning", header, rows)
+
+
+def _stopped(items: Items, n: int, grid: int, window: int, stops: Any, is_quick: bool) -> list[list[float]]:
+    split = problem(items, 0, is_quick)
+    found = []
+    for stop in stops:
+        model = CountingGrid((grid, grid), window, None if n == 1 else n, anneal=ANNEAL, max_iter=stop)
+        pipe = make_pipeline(BagCoarsener(n, FINEST), BagScaler(TOKENS, 0.7), model)
+        fitted = GridClassifier(pipe, random_state=0).fit(split.X, split.y)
+        per_token = []
+        for X, y in ((split.X, split.y), (split.tried, split.truth)):
+            each = fitted.log_likelihoods(X)[np.arange(len(y)), np.searchsorted(fitted.classes_, y)]
+            per_token.append(float(each.mean()) / TOKENS)
+        found.append([split.right(fitted.predict(split.tried)), *per_token])
+    return found

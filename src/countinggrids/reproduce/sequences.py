@@ -28,6 +28,7 @@ WHERE = {
     "counting grid 4x4": 81.45,
 }
 GRID, GRID_WINDOW = 8, 4
+TORRALBA, IN_COLOUR = "Torralba: Gaussians on Gist", "words and colours"
 
 
 def run(shop: Workshop) -> Report:
@@ -78,7 +79,7 @@ def _filtered(shop: Workshop, items: Items) -> Table:
     """Filter the frames by every model and by Gaussians on Gist."""
     entered = ("counting grid 1x1", "counting grid 2x2", "counting grid 4x4", "mixture", "LDA", "Polya mixture")
     rows = []
-    for name in (*entered, "Torralba: Gaussians on Gist"):
+    for name in (*entered, TORRALBA, *(f"{each}, {IN_COLOUR}" for each in ("counting grid 1x1", "mixture"))):
         found = [
             shop.step(f"sequences, {name}, draw {seed}", {}, partial(_tracked, shop, items, name, seed))
             for seed in shop.seeds
@@ -90,12 +91,14 @@ def _filtered(shop: Workshop, items: Items) -> Table:
 def _tracked(shop: Workshop, items: Items, name: str, seed: int) -> dict[str, float]:
     """Learn one model and a chain from the frames that are not held out; give the shares that are right."""
     is_train = held_in(items, seed)
-    if name.startswith("Torralba"):
+    model, _, features = name.partition(", ")
+    if name == TORRALBA:
         X = np.asarray(list(Gist().transform([items.path(i) for i in range(len(items))])))
         tracker = gist_places(n_directions=16 if shop.is_quick else 80, random_state=0)
     else:
-        X = tower.bags(shop, items, is_train, f"draw {seed}").coarsen(FINEST).counts.toarray()
-        tracker = PlaceTracker(bag_models(_anneal(shop))[name])
+        made = tower.with_colours if features else tower.in_sections
+        X = made(shop, items, is_train, f"draw {seed}")
+        tracker = PlaceTracker(bag_models(_anneal(shop))[model])
     return _shares(tracker, X, items, is_train)
 
 
@@ -175,7 +178,7 @@ def _where(shop: Workshop, items: Items) -> Table:
 def _few_tracked(shop: Workshop, items: Items, name: str, seed: int) -> float:
     """Learn the places from few frames in a row each; the chain's moves are counted in all that are not held out."""
     is_train, labels = held_in(items, seed), items["label"].astype(str)
-    X = tower.bags(shop, items, is_train, f"draw {seed}").coarsen(FINEST).counts.toarray()
+    X = tower.in_sections(shop, items, is_train, f"draw {seed}")
     places = np.unique(labels[is_train])
     few = np.sort(np.concatenate([np.flatnonzero(is_train & (labels == place))[:N_MOST] for place in places]))
     known = items.take(is_train)

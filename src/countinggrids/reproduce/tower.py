@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from countinggrids import datasets
 from countinggrids.collection import Collection
-from countinggrids.features import Codebook, DenseSIFT
+from countinggrids.features import Codebook, Colours, DenseSIFT
 from countinggrids.items import Items
-from countinggrids.reproduce.contest import FINE
+from countinggrids.reproduce.contest import FINE, FINEST
 from countinggrids.reproduce.workshop import Workshop
 
 Array = NDArray[Any]
-WORDS, FEWEST = 200, 20
-"""Visual words, and frames that a place must have."""
+WORDS, COLOURS, FEWEST = 200, 64, 20
+"""Visual words, colours, and frames that a place must have."""
 DATA = (
     "Data: walks through 25 floors of a tower with a hand-held camera, one frame a second, stand in for {}, which "
     "cannot be had; a place is a floor and an area of it."
@@ -44,6 +44,27 @@ def bags(shop: Workshop, items: Items, is_train: Array, name: str) -> Collection
 
     chosen = np.packbits(is_train).tobytes().hex()
     return shop.collection(f"tower, {name}", {"train": chosen, "words": WORDS}, make)
+
+
+def in_sections(shop: Workshop, items: Items, is_train: Array, name: str) -> Array:
+    """Bag frames by 4x4 sections."""
+    return bags(shop, items, is_train, name).coarsen(FINEST).counts.toarray()
+
+
+def with_colours(shop: Workshop, items: Items, is_train: Array, name: str) -> Array:
+    """Bag frames by 4x4 sections with words and colours side by side, as many of either."""
+
+    def make() -> Collection:
+        training = [items.path(i) for i in np.flatnonzero(is_train).tolist()]
+        colours = Colours(16 if shop.is_quick else COLOURS, step=8, random_state=0).fit(training)
+        return Collection.from_images(items, [colours], FINEST)
+
+    chosen = np.packbits(is_train).tobytes().hex()
+    tints = shop.collection(f"tower, colours, {name}", {"train": chosen, "colours": COLOURS}, make)
+    words = in_sections(shop, items, is_train, name)
+    both = [each.reshape(len(items), FINEST[0] * FINEST[1], -1) for each in (words, tints.counts.toarray())]
+    both[1] *= both[0].sum(axis=(1, 2), keepdims=True) / both[1].sum(axis=(1, 2), keepdims=True)
+    return np.concatenate(both, axis=2).reshape(len(items), -1)
 
 
 def position(items: Items) -> Array:
