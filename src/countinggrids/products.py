@@ -26,7 +26,7 @@ Array = torus.Array
 
 DENSE_FROM = 1 / 8
 """Share of non-zero counts from which a BLAS product beats a sparse one (measured)."""
-SMALL = 2**30
+SMALL = 2**26
 """Products of fewer multiplications than this are dense whatever the share: nothing needs compiling then."""
 WORTH_A_THREAD = 2**24
 """Multiplications below which handing a product to another thread costs more than it saves."""
