@@ -89,11 +89,14 @@ def check(device: Any, dtype: str) -> None:
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
-            f"device is {device!r}, and torch sees {', '.join(map(repr, _seen(torch)))} here; "
+            f"device is {device!r}, and torch sees {', '.join(map(repr, seen()))} here; "
             "wanted one of these; give it, or device=None for NumPy"
         ) from error
 
 
-def _seen(torch: Any) -> list[str]:
+def seen() -> list[str]:
+    """List the devices that torch sees here."""
+    import torch
+
     cards = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     return ["cpu", *cards, *(["mps"] if torch.backends.mps.is_available() else [])]
