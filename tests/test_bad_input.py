@@ -101,8 +101,8 @@ MESSAGES = {
         "give for instance location_prior='smoothed'",
     ),
     "device": (
-        lambda: cg.CountingGrid((4, 4), 2, device="cuda").fit(GOOD),
-        "device is 'cuda'; wanted one of None, 'cpu'; give for instance device=None",
+        lambda: cg.CountingGrid((4, 4), 2, device=0).fit(GOOD),
+        "device is 0; wanted None for NumPy, or the name of a torch device; give for instance device=None",
     ),
     "eta as text": (
         lambda: cg.CountingGrid((4, 4), 2, eta="much").fit(GOOD),

@@ -14,6 +14,7 @@ from countinggrids import features, plot, rivals
 
 SOURCE = Path(countinggrids.__file__).parent
 ORDER = [
+    "arrays",
     "torus",
     "alignment",
     "geometry",
@@ -22,6 +23,7 @@ ORDER = [
     "em",
     "learn",
     "engine",
+    "device",
     "files",
     "items",
     "checks",
@@ -109,6 +111,15 @@ def loaded_after(code):
 
 def test_importing_the_package_loads_nothing_heavy():
     assert not loaded_after("import countinggrids") & {"numpy", "sklearn", "scipy", "numba", "typer"}
+
+
+def test_learning_with_numpy_loads_no_other_arrays():
+    code = (
+        "import numpy as np, countinggrids as cg\n"
+        "model = cg.CountingGrid((4, 4), 2, eta=1, anneal=(0.5, 1.5, 1), tol=1).fit(np.eye(6)).partial_fit(np.eye(6))\n"
+        "model.transform(np.eye(6))"
+    )
+    assert not loaded_after(code) & {"torch", "array_api_compat"}
 
 
 def test_help_answers_without_scikit_learn():

@@ -132,6 +132,7 @@ def _check_same(path: Path, found: Any, wanted: dict[str, Any]) -> None:
 
 
 def _arrays(name: str, grid: Grid, history: list[float]) -> files.Arrays:
+    grid = grid.fetched()
     return {f"{name}.pi": grid.pi, f"{name}.log_prior": grid.log_prior, f"{name}.history": np.array(history, float)}
 
 

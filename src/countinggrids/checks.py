@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
+from countinggrids import device
 from countinggrids.geometry import Geometry
 
 Array = NDArray[Any]
@@ -20,7 +21,7 @@ def check_options(model: Any) -> None:
     """Raise unless every option of a model that is not a shape makes sense."""
     _check_choice("location_prior", model.location_prior, LOCATION_PRIORS)
     _check_choice("dtype", model.dtype, DTYPES)
-    _check_choice("device", model.device, (None, "cpu"))
+    device.check(model.device, model.dtype)
     for name in ("max_iter", "n_init"):
         value = getattr(model, name)
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:

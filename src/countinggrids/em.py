@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from countinggrids import torus
+from countinggrids import arrays, torus
 from countinggrids.geometry import Geometry, Shape
 from countinggrids.products import Counts, Runner
 
-Array = torus.Array
+Array = arrays.Array
 
 SMALLEST = 1e-25
 """Floor of h where it divides or is taken the logarithm of: a feature absent from a window, in float32 too."""
@@ -39,22 +39,31 @@ class Grid(NamedTuple):
     pi: Array
     log_prior: Array
 
+    def placed(self, engine: "Engine") -> "Grid":
+        """Put it where the engine works."""
+        return Grid(engine.place(self.pi), engine.place(self.log_prior))
+
+    def fetched(self) -> "Grid":
+        """Give it as NumPy arrays."""
+        return Grid(arrays.fetched(self.pi), arrays.fetched(self.log_prior))
+
 
 class Statistics(NamedTuple):
     """What the E step hands to the M step; adds up over shares of the bags."""
 
     seen: Array  # A, (features, *grid)
-    usage: Array  # sum_t q_t, (*grid,)
+    usage: Array  # sum_t q_t, (*grid,), always NumPy's and float64
     log_likelihood: float
     h: Array | None = None  # of the painted blocks, where the E step had it at hand
 
     def scaled(self, factor: float) -> "Statistics":
-        seen = self.seen * self.seen.dtype.type(factor)
-        return Statistics(seen, self.usage * factor, self.log_likelihood * factor, self.h)
+        return Statistics(self.seen * factor, self.usage * factor, self.log_likelihood * factor, self.h)
 
     def plus(self, other: "Statistics") -> "Statistics":
         """Add another's, into these arrays: at 50,000 features a copy would be felt."""
-        seen, usage = np.add(self.seen, other.seen, out=self.seen), np.add(self.usage, other.usage, out=self.usage)
+        seen, usage = self.seen, self.usage
+        seen += other.seen
+        usage += other.usage
         return Statistics(seen, usage, self.log_likelihood + other.log_likelihood, self.h)
 
 
@@ -70,9 +79,15 @@ class Bags(NamedTuple):
 
 
 class Engine(Runner, Protocol):
-    """What EM asks of an engine: an ordered map, a sum over shares, and how much to take at once."""
+    """What EM asks of an engine: an ordered map, a sum over shares, on which arrays, and how much to take at once."""
 
     def total(self, function: Callable[..., Any], shares: Iterable[Any], *common: Any) -> Any: ...
+
+    def place(self, values: Array) -> Any: ...
+
+    def ready(self, bags: Bags) -> Bags: ...
+
+    def hold(self, shares: Iterable[Bags]) -> Iterable[Bags]: ...
 
     @property
     def block_entries(self) -> int: ...
@@ -83,17 +98,18 @@ class Engine(Runner, Protocol):
 
 def histograms(pi: Array, block: Shape) -> Array:
     """Average pi over the block at every cell (Eq. h)."""
-    return torus.window_sum(pi, block) / pi.dtype.type(prod(block))
+    return torus.window_sum(pi, block) / prod(block)
 
 
 def match_table(pi: Array, geometry: Geometry, beta: float, engine: Engine) -> tuple[Array, Array]:
     """Compute beta log h for the blocks that are matched, and h itself."""
-    table, h = np.empty_like(pi), np.empty_like(pi)
+    xp = arrays.namespace(pi)
+    table, h = xp.empty_like(pi), xp.empty_like(pi)
 
     def fill(features: slice) -> None:
-        part = np.maximum(histograms(pi[features], geometry.block(painted=False)), SMALLEST, out=h[features])
-        logs = np.log(part, out=table[features])
-        logs *= pi.dtype.type(beta)
+        part = xp.clip(histograms(pi[features], geometry.block(painted=False)), SMALLEST, None, out=h[features])
+        logs = xp.log(part, out=table[features])
+        logs *= beta
 
     list(engine.map(fill, _feature_pieces(pi)))
     return table, h
@@ -109,17 +125,18 @@ def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tu
     q : (bags, cells), dense or CSR
     log_likelihood : (bags,), float64
     """
-    n_bags, n_cells = counts.shape[0], log_prior.size
+    n_bags, n_cells = counts.shape[0], prod(log_prior.shape)
     planes = counts.prepare(table)
     fewest = 1 if n_bags * n_cells < FEW_ENTRIES else FEWEST_CHUNKS
     chunks = pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // fewest))))
     # One row of the prior per bag: NumPy adds a repeated row ten times faster than a broadcast one.
-    prior = np.tile(log_prior.ravel(), (max(rows.stop - rows.start for rows in chunks), 1))
+    repeats = max(rows.stop - rows.start for rows in chunks) if arrays.is_numpy(log_prior) else 1
+    prior = arrays.namespace(log_prior).tile(log_prior.reshape(1, -1), (repeats, 1))
     parts = list(engine.map(lambda rows: _posterior(counts.match(planes, rows), prior), chunks))
     log_likelihood = np.concatenate([part[1] for part in parts])
     if all(sp.issparse(part) for part, _ in parts):
         return sp.vstack([part for part, _ in parts], format="csr"), log_likelihood
-    q = np.empty((n_bags, n_cells), table.dtype)
+    q = arrays.namespace(table).empty((n_bags, n_cells), dtype=table.dtype, device=table.device)
     for rows, (part, _) in zip(chunks, parts, strict=True):
         q[rows] = part.toarray() if sp.issparse(part) else part
     return q, log_likelihood
@@ -127,17 +144,18 @@ def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tu
 
 def _posterior(joint: Array, log_prior: Array) -> tuple[Any, Array]:
     """Turn log p(bag | cell), (bags, cells), into q and log p(bag); q is sparse where few cells count."""
+    xp = arrays.namespace(joint)
     joint += log_prior[: len(joint)]
-    best = joint.max(axis=1)
-    if joint.size >= FEW_ENTRIES:
+    best = xp.max(joint, axis=1)
+    if xp is np and joint.size >= FEW_ENTRIES:
         kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
         if kept.size < SPARSE_BELOW * joint.size:
             return _from_kept(joint, best, kept)
     joint -= best[:, None]
-    q = np.exp(joint, out=joint)
-    total = q.sum(axis=1)
+    q = xp.exp(joint, out=joint)
+    total = xp.sum(q, axis=1)
     q /= total[:, None]
-    return q, best + np.log(total, dtype=np.float64)
+    return q, arrays.fetched(best) + np.log(arrays.fetched(total), dtype=np.float64)
 
 
 def _from_kept(joint: Array, best: Array, kept: Array) -> tuple[Any, Array]:
@@ -160,14 +178,15 @@ def e_step(shares: Iterable[Bags], grid: Grid, geometry: Geometry, beta: float, 
 
 def gather(bags: Bags, engine: Engine, table: Array, log_prior: Array, geometry: Geometry) -> Statistics:
     """Make the E step of one share of the bags, block by block."""
-    canvas = bags.painted.canvas(table.dtype)
+    bags = engine.ready(bags)
+    canvas = bags.painted.canvas(table)
     usage, log_likelihood = np.zeros(geometry.grid), 0.0
     for rows in blocks(bags, geometry, engine):
         some = bags.rows(rows)
         q, each = locate(some.matched, table, log_prior, engine)
         q = _weighted(q, some.weights)
         some.painted.paint(q, engine, canvas)
-        usage += np.asarray(q.sum(axis=0), dtype=np.float64).reshape(geometry.grid)
+        usage += np.asarray(arrays.fetched(q.sum(axis=0)), dtype=np.float64).reshape(geometry.grid)
         log_likelihood += float(each @ some.weights)
     return Statistics(bags.painted.planes(canvas), usage, log_likelihood)
 
@@ -186,10 +205,10 @@ def expected_counts(pi: Array, seen: Array, block: Shape, h: Array | None = None
     if prod(block) == 1:
         return seen
     if h is None:
-        h = np.maximum(histograms(pi, block), SMALLEST)
+        h = arrays.namespace(pi).clip(histograms(pi, block), SMALLEST, None)
     shared = torus.covering_sum(seen / h, block)
     shared *= pi
-    shared /= pi.dtype.type(prod(block))
+    shared /= prod(block)
     return shared
 
 
@@ -197,41 +216,45 @@ def m_step(
     grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, engine: Engine
 ) -> Grid:
     """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta is (features,)."""
-    counts = np.empty_like(grid.pi)
+    xp = arrays.namespace(grid.pi)
+    counts = xp.empty_like(grid.pi)
     block = geometry.block(painted=True)
-    pseudocounts = eta.astype(grid.pi.dtype).reshape(-1, *(1,) * len(geometry.grid))
+    pseudocounts = arrays.like(grid.pi, eta).reshape(-1, *(1,) * len(geometry.grid))
 
     def fill(features: slice) -> None:
         h = None if statistics.h is None else statistics.h[features]
         part = expected_counts(grid.pi[features], statistics.seen[features], block, h)
-        np.add(part, pseudocounts[features], out=counts[features])
+        xp.add(part, pseudocounts[features], out=counts[features])
 
     list(engine.map(fill, _feature_pieces(counts)))
     log_prior = log_location_prior(statistics.usage, geometry, location_prior)
-    return Grid(normalised(counts, geometry.groups), log_prior.astype(counts.dtype))
+    return Grid(normalised(counts, geometry.groups), arrays.like(counts, log_prior))
 
 
 def log_density(pi: Array, eta: Array, engine: Engine) -> float:
     """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
     if not eta.any():
         return 0.0
+    xp = arrays.namespace(pi)
 
     def total(features: slice) -> float:
-        logs = np.log(np.maximum(pi[features], SMALLEST)).reshape(pi[features].shape[0], -1)
-        return float(eta[features] @ logs.sum(axis=1, dtype=np.float64))
+        logs = xp.log(xp.clip(pi[features], SMALLEST, None)).reshape(pi[features].shape[0], -1)
+        return float(eta[features] @ arrays.summed(logs, axis=1))
 
     return float(sum(engine.map(total, _feature_pieces(pi))))
 
 
 def normalised(counts: Array, groups: int) -> Array:
     """Scale counts so that each group of features sums to one in every cell; a cell with none becomes uniform."""
+    xp = arrays.namespace(counts)
     by_group = counts.reshape(groups, -1, *counts.shape[1:])
-    total = by_group.sum(axis=1, keepdims=True)
+    total = xp.sum(by_group, axis=1, keepdims=True)
     empty = total == 0
     if empty.any():
-        by_group = np.where(empty, 1, by_group)
-        total = by_group.sum(axis=1, keepdims=True)
-    return np.divide(by_group, total, out=by_group).reshape(counts.shape)
+        by_group = xp.where(empty, 1, by_group)
+        total = xp.sum(by_group, axis=1, keepdims=True)
+    by_group /= total
+    return by_group.reshape(counts.shape)
 
 
 def log_location_prior(usage: Array, geometry: Geometry, kind: str) -> Array:
@@ -249,12 +272,12 @@ def _weighted(q: Any, weights: Array) -> Any:
     if sp.issparse(q):
         q.data *= np.repeat(weights, np.diff(q.indptr)).astype(q.dtype)
         return q
-    q *= weights[:, None].astype(q.dtype)
+    q *= arrays.like(q, weights)[:, None]
     return q
 
 
 def _feature_pieces(planes: Array) -> list[slice]:
-    return pieces(len(planes), max(1, PLANE_ENTRIES // planes[0].size))
+    return pieces(len(planes), max(1, PLANE_ENTRIES // prod(planes.shape[1:])))
 
 
 def pieces(n: int, size: int) -> list[slice]:

@@ -42,6 +42,18 @@ class Threads:
         """Add up function(share, engine, *common) over the shares, one after the other."""
         return added_up((function(share, self, *common) for share in shares), lambda total, part: total.plus(part))
 
+    def place(self, values: Any) -> Any:
+        """Put an array where the work is done: here, NumPy's stay as they are."""
+        return values
+
+    def ready(self, bags: Any) -> Any:
+        """Bring bags into a form that can be multiplied here."""
+        return bags
+
+    def hold(self, shares: Iterable[Any]) -> Iterable[Any]:
+        """Bring shares that are gone through many times to where the work is done."""
+        return shares
+
 
 def added_up(parts: Iterable[Any], plus: Callable[[Any, Any], Any]) -> Any:
     """Add parts in a fixed tree: FAN after FAN from left to right, then the sums in the same way.

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from countinggrids import arrays
+from countinggrids.arrays import Array
 from countinggrids.em import (
-    Array,
     Bags,
     Engine,
     Grid,
@@ -223,30 +224,34 @@ def learn(
     """Run EM until the objective stands still, `watch` says stop, or the iterations are used up.
 
     `keep` is called after iterations with what `start` would have to be to go on from there. Where there are batches,
-    an iteration of the annealing looks at one of them; what comes after it looks at all bags.
+    an iteration of the annealing looks at one of them; what comes after it looks at all bags. The grid that comes in
+    and the one that comes out are NumPy's; in between they are where the engine works.
     """
     grid, history, phase, previous = start
+    grid, shares = grid.placed(engine), engine.hold(shares)
+    has_converged = False
     phases = list(_phases(recipe))
     for number in range(len(history) + 1, recipe.max_iter + 1):
         beta, eta, limit = phases[phase]
         is_stepwise = batches is not None and limit == np.inf
         look = batches.e_step if batches is not None and is_stepwise else partial(e_step, shares)
         statistics = look(grid, geometry, beta, engine)
-        totals = statistics.seen.reshape(len(grid.pi), -1).sum(axis=1, dtype=np.float64)
+        totals = arrays.summed(statistics.seen.reshape(len(grid.pi), -1), axis=1)
         pseudocounts = eta.of(totals, geometry.n_cells)
         objective = statistics.log_likelihood + log_density(grid.pi, pseudocounts, engine)
         grid = m_step(grid, statistics, geometry, pseudocounts, recipe.location_prior, engine)
         del statistics  # as large as the grid: not to be held while the next is made
         history = [*history, objective / totals.sum()]
         if watch(number, beta, history[-1], grid):
-            return Outcome(grid, history, False)
+            break
         has_settled = abs(history[-1] - previous) <= limit
-        if has_settled and phase + 1 == len(phases):
-            return Outcome(grid, history, True)
+        has_converged = has_settled and phase + 1 == len(phases)
+        if has_converged:
+            break
         phase, previous = (phase + 1, -np.inf) if has_settled else (phase, history[-1])
         if not is_stepwise:
             keep(Progress(grid, history, phase, previous))
-    return Outcome(grid, history, False)
+    return Outcome(grid.fetched(), history, has_converged)
 
 
 def _phases(recipe: Recipe) -> Iterator[tuple[float, Eta, float]]:
@@ -337,21 +342,22 @@ def stream(
 ) -> tuple[Grid, Stream]:
     """Make one step of stepwise EM; the first batch alone makes one EM iteration."""
     beta = 1.0 if recipe.cooling is None else recipe.cooling.end
+    grid = grid.placed(engine)
     statistics = e_step(shares, grid, geometry, beta, engine)
-    dtype = grid.pi.dtype.type
-    counts = expected_counts(grid.pi, statistics.seen, geometry.block(painted=True)) / dtype(weight)
-    totals = statistics.seen.reshape(len(counts), -1).sum(axis=1, dtype=np.float64) / weight
+    counts = expected_counts(grid.pi, statistics.seen, geometry.block(painted=True)) / weight
+    totals = arrays.summed(statistics.seen.reshape(len(counts), -1), axis=1) / weight
     now = Stream(counts, statistics.usage / weight, totals, weight, 1)
     if previous is not None:
         pace = (previous.n_batches + 1) ** -0.6
+        before = arrays.like(counts, previous.counts)
         now = Stream(
-            previous.counts + dtype(pace) * (now.counts - previous.counts),
+            before + pace * (now.counts - before),
             previous.usage + pace * (now.usage - previous.usage),
             previous.totals + pace * (now.totals - previous.totals),
             previous.weight + weight,
             previous.n_batches + 1,
         )
     eta = recipe.settled.of(now.totals * now.weight, geometry.n_cells).reshape(-1, *(1,) * now.usage.ndim)
-    pi = normalised(now.counts * dtype(now.weight) + eta.astype(dtype), geometry.groups)
+    pi = normalised(now.counts * now.weight + arrays.like(counts, eta), geometry.groups)
     log_prior = log_location_prior(now.usage, geometry, recipe.location_prior)
-    return Grid(pi, log_prior.astype(dtype)), now
+    return Grid(pi, arrays.like(pi, log_prior)).fetched(), now._replace(counts=arrays.fetched(now.counts))

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import checkpoints, checks, em, engine, learn, sources
+from countinggrids import arrays, checkpoints, checks, device, em, engine, learn, sources
 from countinggrids.bags import coarsen
 from countinggrids.geometry import Geometry
 
@@ -157,9 +157,10 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self._keep(self._start(check_random_state(self.random_state), geometry, n_features), geometry)
         shares = sources.shares(table, weights, n_features, geometry)
         recipe = self._recipe(table, weights, n_features)
+        runner = device.runner(self.device, self.dtype)
         with engine.one_blas_thread():
             grid, self._stream = learn.stream(
-                shares, float(weights.sum(dtype=float)), self._grid(), geometry, recipe, self._stream, engine.default()
+                shares, float(weights.sum(dtype=float)), self._grid(), geometry, recipe, self._stream, runner
             )
         self._keep(grid, geometry)
         self.n_iter_ = self._stream.n_batches
@@ -269,19 +270,20 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         n_features: int,
         rng: np.random.RandomState,
         runs: checkpoints.Runs,
-        watch: learn.Callback,
+        watch: learn.Callback | None,
         batch_size: int | None,
         restart: int,
     ) -> learn.Outcome:
         """Make one restart: find a layout on a small grid if that pays, then learn on the full one."""
         geometry, recipe = self._geometry(), self._recipe(table, weights, n_features)
+        runner = device.runner(self.device, self.dtype)
         small = learn.coarser(geometry) if self._is_automatic() and recipe.cooling else None
         if small is None:
             grid = self._start(rng, geometry, n_features)
         else:
             some = np.sort(rng.permutation(table.shape[0])[: learn.SCOUT_BAGS])
             few = (sources.Table.of(table.take(some)), weights[some], n_features, small)
-            how = {"geometry": small, "recipe": recipe.scouting(), "engine": engine.default()}
+            how = {"geometry": small, "recipe": recipe.scouting(), "engine": runner}
             see = self._see(watch, "scouting", restart)
             scouts = [
                 runs.make(shares, self._start(rng, small, n_features), watch=see, batches=batches, **how)
@@ -294,11 +296,14 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         everything = (table, weights, n_features, geometry)
         batches = _batches(*everything, batch_size, rng)
         see = self._see(watch, "learning", restart)
-        how = {"geometry": geometry, "recipe": recipe, "engine": engine.default()}
+        how = {"geometry": geometry, "recipe": recipe, "engine": runner}
         return runs.make(sources.shares(*everything), grid, watch=see, batches=batches, **how)
 
-    def _see(self, watch: learn.Callback, stage: str, restart: int) -> learn.Watch:
+    def _see(self, watch: learn.Callback | None, stage: str, restart: int) -> learn.Watch:
         def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:
+            if watch is None:
+                return False
+            grid = grid.fetched()
             pi = np.moveaxis(grid.pi, 0, -1)
             return watch(learn.Iteration(stage, restart, number, self.max_iter, beta, objective, pi, grid.log_prior))
 
@@ -341,12 +346,15 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         geometry = self._geometry()
         table = sources.read(self, X, is_fitting=False)
         weights = np.ones(table.shape[0], self.dtype)
-        runner, grid = engine.default(), self._grid()
+        runner = device.runner(self.device, self.dtype)
+        grid = self._grid().placed(runner)
         with engine.one_blas_thread():
             logs, _ = em.match_table(grid.pi, geometry, self._beta(), runner)
             for bags in sources.Shares(table, weights, checks.n_features_of(table, geometry), geometry):
+                bags = runner.ready(bags)
                 for rows in em.blocks(bags, geometry, runner):
-                    yield em.locate(bags.rows(rows).matched, logs, grid.log_prior, runner)
+                    q, log_likelihood = em.locate(bags.rows(rows).matched, logs, grid.log_prior, runner)
+                    yield q if sp.issparse(q) else arrays.fetched(q), log_likelihood
 
     @property
     def _n_features_out(self) -> int:
@@ -369,9 +377,11 @@ def _batches(
     return learn.Batches(sources.batches(table, weights, n_features, geometry, size, rng))
 
 
-def _both(*watchers: learn.Callback | None) -> learn.Callback:
-    """Call every watcher; stop when one says so."""
+def _both(*watchers: learn.Callback | None) -> learn.Callback | None:
+    """Call every watcher, if there are any; stop when one says so."""
     active = [watcher for watcher in watchers if watcher is not None]
+    if not active:
+        return None
 
     def watch(iteration: learn.Iteration) -> bool:
         answers = [watcher(iteration) for watcher in active]

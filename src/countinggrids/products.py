@@ -18,11 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from countinggrids import torus
+from countinggrids import arrays, torus
 from countinggrids.bags import rows_of
 from countinggrids.geometry import Shape
 
-Array = torus.Array
+Array = arrays.Array
 
 DENSE_FROM = 1 / 8
 """Share of non-zero counts from which a BLAS product beats a sparse one (measured)."""
@@ -41,7 +41,7 @@ class Runner(Protocol):
 
 
 class DenseCounts:
-    """Bags multiplied by BLAS, section by section."""
+    """Bags multiplied by BLAS, section by section; on the device of the table, where a few go at a time."""
 
     is_dense = True
 
@@ -58,26 +58,34 @@ class DenseCounts:
 
     def match(self, table: Array, rows: slice) -> Array:
         """Compute L for some rows, (rows, cells)."""
-        counts = _dense(self.matrix[rows], table.dtype)
+        counts = arrays.like(table, _dense(self.matrix[rows]))
         total: Array | None = None
         for section, offset in enumerate(self.offsets):
             part = counts[:, self._columns(section)] @ table
             part = torus.shift(part.reshape(-1, *self.grid), offset).reshape(part.shape)
-            total = part if total is None else np.add(total, part, out=total)
+            if total is None:
+                total = part
+            else:
+                total += part
         assert total is not None
         return total
 
-    def canvas(self, dtype: Any) -> Array:
-        """Make what `paint` adds to."""
-        return np.zeros((self.n_features, *self.grid), dtype)
+    def canvas(self, table: Array) -> Array:
+        """Make what `paint` adds to, of the table's kind."""
+        xp = arrays.namespace(table)
+        return xp.zeros((self.n_features, *self.grid), dtype=table.dtype, device=table.device)
 
     def paint(self, q: Any, run: Runner, canvas: Array) -> None:
         """Add A of these bags to the canvas."""
-        counts = _dense(self.matrix, q.dtype)
-        painted = (_paint_sparsely if sp.issparse(q) else _paint_densely)(q, counts, run)
-        planes = painted.reshape(len(self.offsets), self.n_features, *self.grid)
-        for section, offset in enumerate(self.offsets):
-            canvas += torus.shift(planes[section], [-d for d in offset])
+        counts = arrays.like(canvas, _dense(self.matrix))
+        paint = _paint_sparsely if sp.issparse(q) else _paint_densely
+        # NumPy is quickest with all sections in one product; a device may not have the memory for that.
+        at_once = len(self.offsets) if arrays.is_numpy(canvas) else 1
+        for first in range(0, len(self.offsets), at_once):
+            columns = slice(first * self.n_features, (first + at_once) * self.n_features)
+            planes = paint(q, counts[:, columns], run).reshape(at_once, self.n_features, *self.grid)
+            for plane, offset in zip(planes, self.offsets[first : first + at_once], strict=True):
+                canvas += torus.shift(plane, [-d for d in offset])
 
     def planes(self, canvas: Array) -> Array:
         """Turn a canvas into A, (features, *grid)."""
@@ -89,8 +97,8 @@ class DenseCounts:
 
 def _paint_densely(q: Array, counts: Array, run: Runner) -> Array:
     """Compute counts.T @ q, a stripe of cells at a time."""
-    painted = np.empty((counts.shape[1], q.shape[1]), q.dtype)
-    n_stripes = min(8, 1 + q.size * counts.shape[1] // WORTH_A_THREAD)
+    painted = arrays.namespace(q).empty((counts.shape[1], q.shape[1]), dtype=q.dtype, device=q.device)
+    n_stripes = min(8, 1 + prod(q.shape) * counts.shape[1] // WORTH_A_THREAD)
 
     def stripe(cells: slice) -> None:
         painted[:, cells] = (q.T[cells] @ counts).T
@@ -145,8 +153,8 @@ class SparseCounts:
         )
         return out.reshape(n_rows, -1)
 
-    def canvas(self, dtype: Any) -> Array:
-        return np.zeros((self.n_features, prod(self.padded)), dtype)
+    def canvas(self, table: Array) -> Array:
+        return np.zeros((self.n_features, prod(self.padded)), table.dtype)
 
     def paint(self, q: Any, run: Runner, canvas: Array) -> None:
         columns = self._kept_transpose if self.is_kept else self.matrix.tocsc()
@@ -189,9 +197,8 @@ def as_counts(matrix: Any, n_features: int, offsets: Sequence[Shape], grid: Shap
     return DenseCounts(matrix, n_features, offsets, grid)
 
 
-def _dense(matrix: Any, dtype: Any) -> Array:
-    dense = matrix.toarray() if sp.issparse(matrix) else matrix
-    return dense.astype(dtype, copy=False)
+def _dense(matrix: Any) -> Array:
+    return matrix.toarray() if sp.issparse(matrix) else matrix
 
 
 def _slices(n: int, size: int) -> list[slice]:

@@ -37,10 +37,12 @@ n_init : int
     Restarts; the one with the best objective is kept.
 dtype : {"float32", "float64"}
     Precision of the grid and of all products.
-device : None or "cpu"
-    Where to compute.
+device : None, "cpu", "cuda", "cuda:1", "mps" or another device of torch
+    Where to compute. None is NumPy, on the threads of this process: on a processor the fastest, above all for sparse
+    counts. A name is torch on that device, with the extra `torch`; the bags go there dense, a block at a time. The
+    first grid is the same everywhere, so that results differ by rounding only. It is not saved with the model.
 random_state : int, RandomState or None
-    Seed of the first grid. The same seed gives the same bits on any number of threads.
+    Seed of the first grid. With NumPy the same seed gives the same bits on any number of threads.
 verbose : int
     1 writes a line to stderr every two seconds, 2 at every iteration.
 

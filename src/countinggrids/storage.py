@@ -28,6 +28,8 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
     arrays = {"pi": model.pi_, "log_prior": model.log_prior_, "history": getattr(model, "history_", np.zeros(0))}
     parameters = {}
     for name, value in model.get_params().items():
+        if name == "device":
+            continue  # it belongs to the machine: a model from a graphics card can be used everywhere
         if isinstance(value, np.ndarray | list):
             arrays[f"parameter.{name}"] = np.asarray(value)
         else:
@@ -76,7 +78,7 @@ def load(path: str | os.PathLike[str]) -> GridModel:
 def _rebuild(facts: dict[str, Any], arrays: files.Arrays) -> GridModel:
     if facts["class"] not in CLASSES:
         raise ValueError(f"class {facts['class']!r} is not one of {', '.join(CLASSES)}")
-    parameters = dict(facts["parameters"])
+    parameters = {name: value for name, value in facts["parameters"].items() if name != "device"}
     parameters |= {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith("parameter.")}
     model = CLASSES[facts["class"]](**{name: _untupled(value) for name, value in parameters.items()})
     geometry = model._geometry()

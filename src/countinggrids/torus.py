@@ -10,9 +10,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[Any]
+from countinggrids.arrays import Array, namespace
 
 LONGEST_BAND = 64
 """Up to this length of an axis a product with a band matrix beats adding shifted copies, whatever the window."""
@@ -45,7 +45,7 @@ def covering_sum(planes: Array, window: Sequence[int]) -> Array:
         if length > 1 and planes.shape[axis] <= LONGEST_BAND:
             planes = _band_sum(planes, length, axis, is_covering=True)
         elif length > 1:
-            planes = np.roll(_doubling_sum(planes, length, axis), length - 1, axis)
+            planes = namespace(planes).roll(_doubling_sum(planes, length, axis), length - 1, axis=axis)
     return planes
 
 
@@ -53,7 +53,8 @@ def shift(planes: Array, offset: Sequence[int]) -> Array:
     """Move the planes so that cell k of the result is cell k + offset of the input."""
     if not any(offset):
         return planes
-    return np.roll(planes, [-step for step in offset], tuple(range(-len(offset), 0)))
+    back = tuple(-step for step in offset)
+    return namespace(planes).roll(planes, back, axis=tuple(range(-len(offset), 0)))
 
 
 def displacement(start: ArrayLike, end: ArrayLike, grid: Sequence[int]) -> Array:
@@ -66,7 +67,7 @@ def displacement(start: ArrayLike, end: ArrayLike, grid: Sequence[int]) -> Array
 def _band_sum(planes: Array, length: int, axis: int, is_covering: bool = False) -> Array:
     """Sum runs of neighbours along one axis as a matrix product."""
     size = planes.shape[axis]
-    band = _band(size, length, planes.dtype.name)
+    band = _band(size, length, namespace(planes), planes.dtype, planes.device)
     if is_covering:
         band = band.T
     if axis == -1:
@@ -76,15 +77,15 @@ def _band_sum(planes: Array, length: int, axis: int, is_covering: bool = False) 
 
 
 @lru_cache(maxsize=64)
-def _band(size: int, length: int, dtype: str) -> Array:
-    ahead = (np.arange(size) - np.arange(size)[:, None]) % size
-    return (ahead < length).astype(dtype)
+def _band(size: int, length: int, xp: Any, dtype: Any, device: Any) -> Array:
+    places = xp.arange(size, device=device)
+    return xp.astype((places - places[:, None]) % size < length, dtype)
 
 
 def _doubling_sum(planes: Array, length: int, axis: int) -> Array:
     """Sum runs of neighbours along one axis by adding shifted copies in doubling strides."""
     size = planes.shape[axis]
-    run = np.concatenate([planes, _cut(planes, axis, 0, length - 1)], axis)
+    run = namespace(planes).concat([planes, _cut(planes, axis, 0, length - 1)], axis=axis)
     pieces = []
     done = 0
     for stride in (2**bit for bit in range(length.bit_length())):
