@@ -26,6 +26,8 @@ ORDER = [
     "items",
     "checks",
     "sources",
+    "blockwise",
+    "cluster",
     "checkpoints",
     "model",
     "rows",
