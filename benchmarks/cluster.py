@@ -1,6 +1,6 @@
 """Learning on a Dask cluster: what an iteration costs over plain threads, what a second worker saves, what moves.
 
-python benchmarks/cluster.py [--bags 5000] [--many 20000] [--repeats 9]
+python benchmarks/cluster.py [--bags 5000] [--many 40000] [--repeats 9]
 
 All clusters are on this machine. Iterations of those that are compared take turns and start from the same grid, so that
 what else the machine does falls on all of them.
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import dask
 import numpy as np
+import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
 import countinggrids as cg
@@ -96,7 +97,8 @@ def overhead(n_bags, repeats):
 
 def scaling(n_bags, repeats):
     """Give the seconds that one thread takes for a bag."""
-    X, _ = text_bags(1, n_bags)
+    sets = range(-(-n_bags // 10_000))  # few at a time, for they are drawn dense
+    X = sp.csr_array(sp.vstack([text_bags(seed, min(n_bags, 10_000))[0] for seed in sets])[:n_bags])
     with ExitStack() as stack:
         learners = {f"{n} of one thread": Spread(X, stack, n_workers=n, threads_per_worker=1) for n in (1, 2)}
         seconds, moved = in_turns(learners, repeats)
@@ -128,7 +130,7 @@ def billion(seconds_a_bag, entries_a_bag, n_bags=10**9):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bags", type=int, default=5000)
-    parser.add_argument("--many", type=int, default=20_000)
+    parser.add_argument("--many", type=int, default=40_000)
     parser.add_argument("--repeats", type=int, default=9)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="Sending large graph")

@@ -60,6 +60,7 @@ FORMS = {
     "sparse array": lambda X: da.from_array(X.toarray(), chunks=(64, 40)).map_blocks(sp.csr_matrix),
     "integers": lambda X: da.from_array(X.toarray().astype(np.int64), chunks=(7, 40)),
     "delayed blocks of odd sizes": odd_blocks,
+    "an empty block of another kind": lambda X: [dask.delayed(X[:0]), dask.delayed(X.toarray())],
     "futures": lambda X: distributed.get_client().scatter([X[:50], X[50:]]),
 }
 

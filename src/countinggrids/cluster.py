@@ -4,12 +4,15 @@ X is a Dask array or a list of delayed blocks. Its bags are cut into the shares 
 by one worker, and what the shares give is added up in the tree of one process. So the bits are those of one process.
 """
 
+import ctypes
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import reduce
-from itertools import accumulate
+from functools import lru_cache, reduce
+from itertools import accumulate, takewhile
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,10 @@ PATIENCE = 10.0
 """Seconds in which a scheduler must answer."""
 REACHING = 2.0
 """Seconds in which a worker must answer for the grid to go to it past the scheduler."""
+
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""Which limits of the allocator are set, as malloc.h numbers them."""
 
 
 class ClusterError(OSError):
@@ -71,7 +78,7 @@ class Spread(sources.Table):
         self.client, self.futures = client, futures
 
     def cut_anew(self, runs: Sequence[slice]) -> "Spread":
-        """Give the rows of some runs in one block a run; a block that is a run already stays where it is."""
+        """Give the rows of some runs in one block a run, neighbours together."""
         sizes = [run.stop - run.start for run in runs]
         futures = [self._joined(run, home) for run, home in zip(runs, _homes(self.client, len(runs)), strict=True)]
         return Spread(self.client, futures, sizes, self.shape[1], self.dtype)
@@ -82,10 +89,9 @@ class Spread(sources.Table):
         for future, size in zip(self.futures, self.sizes, strict=True):
             rows = slice(max(run.start - first, 0), min(run.stop - first, size))
             first += size
-            if rows == slice(0, size):
-                pieces.append(future)
-            elif rows.start < rows.stop:
-                pieces.append(self.client.submit(_piece, future, rows, pure=False))
+            if rows.start < rows.stop:
+                is_whole = rows == slice(0, size)
+                pieces.append(future if is_whole else self.client.submit(_piece, future, rows, pure=False))
         return self.client.submit(_stacked, pieces, self.dtype, pure=False, **home)
 
     def take(self, rows: Any) -> Any:
@@ -132,32 +138,61 @@ class Kept:
         """Add up function(share, engine, *common) over the shares, where they lie."""
         from distributed import CancelledError
 
-        for attempt in range(1, ATTEMPTS + 1):
+        lost: BaseException | None = None
+        for _ in range(ATTEMPTS):
             try:
                 with _explained(self.client):
                     return self._total(function, engine, common)
-            except CancelledError:
-                if attempt == ATTEMPTS:
-                    raise
-        raise AssertionError
+            except ClusterError:
+                raise
+            except (CancelledError, OSError) as error:
+                lost, self.is_direct = error, _reaches_workers(self.client)
+        raise ClusterError(
+            f"an iteration was lost {ATTEMPTS} times ({type(lost).__name__}: {lost}); wanted a scheduler and workers "
+            "that stay; look into their logs, and go on from a checkpoint"
+        ) from lost
 
     def _total(self, function: Callable[..., Any], engine: Threads, common: tuple[Any, ...]) -> Any:
-        submit = self.client.submit
         [sent] = self.client.scatter([common], broadcast=True, hash=False, direct=self.is_direct)
-        parts = [
-            submit(_worked, share, function, engine, sent, pure=False, **home)
-            for share, home in zip(self.futures, _homes(self.client, len(self.futures)), strict=True)
-        ]
-        while len(parts) > 1:  # a sum goes before other shares, or what all of them give would be held at a time
-            groups = [parts[i : i + FAN] for i in range(0, len(parts), FAN)]
-            parts = [submit(_added, group, pure=False, priority=1) for group in groups]
-        return self.client.gather(parts[0], direct=self.is_direct)
+        homes = list(_homes(self.client, len(self.futures)))
+
+        def work(start: int, stop: int) -> Any:
+            shares = self.futures[start:stop]
+            return self.client.submit(_worked, shares, function, engine, sent, pure=False, **homes[start])
+
+        def add(parts: list[Any]) -> Any:  # before work on other shares, or what all of them give would be held
+            return parts[0] if len(parts) == 1 else self.client.submit(_added, parts, pure=False, priority=1)
+
+        sums = []
+        for first in range(0, len(homes), FAN):
+            group = homes[first : first + FAN]
+            # The first shares are added up where they lie; the sum of later ones alone would be in another order.
+            start = first + len(list(takewhile(group[0].__eq__, group)))
+            sums.append(add([work(first, start), *(work(i, i + 1) for i in range(start, first + len(group)))]))
+        while len(sums) > 1:
+            sums = [add(sums[i : i + FAN]) for i in range(0, len(sums), FAN)]
+        return self.client.gather(sums[0], direct=self.is_direct)
 
 
-def _worked(share: em.Bags, function: Callable[..., Any], engine: Threads, common: tuple[Any, ...]) -> Any:
-    """Work on a share with the threads that this worker has."""
+def _worked(shares: list[em.Bags], function: Callable[..., Any], engine: Threads, common: tuple[Any, ...]) -> Any:
+    """Work on shares one after the other, with the threads that this worker has, and add up what they give."""
+    _keep_memory()
     with one_blas_thread():
-        return function(share, replace(engine, n_threads=threads_here()), *common)
+        return replace(engine, n_threads=threads_here()).total(function, shares, *common)
+
+
+@lru_cache
+def _keep_memory() -> None:
+    """Let a worker keep the memory that the next iteration wants again.
+
+    Dask has the allocator of its workers give everything back at once; a quarter of an iteration's time on the
+    processor then went into getting it again. These are the limits that glibc comes to if left alone. Who has set
+    others keeps them.
+    """
+    if os.environ.get("MALLOC_TRIM_THRESHOLD_") == "65536" and sys.platform == "linux":
+        set_limit = getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)
+        set_limit(M_MMAP_THRESHOLD, 2**25)
+        set_limit(M_TRIM_THRESHOLD, 2**26)
 
 
 def _added(parts: list[Any]) -> Any:
@@ -263,13 +298,14 @@ def _client() -> Any:
 def _homes(client: Any, n_shares: int) -> Iterator[dict[str, Any]]:
     """Say where shares shall lie: neighbours together, as many with each worker as its threads are worth.
 
-    A worker that is lost is no obstacle, and one that comes late gets its part at the next iteration.
+    A share alone may lie anywhere. A worker that is lost is no obstacle, and one that comes late gets its part at the
+    next iteration.
     """
     workers = sorted(client.nthreads().items())
     ends = list(accumulate(n_threads for _, n_threads in workers)) or [1]
     for share in range(n_shares):
         place = np.searchsorted(ends, (share + 0.5) * ends[-1] / n_shares)
-        yield {"workers": [workers[place][0]], "allow_other_workers": True} if workers else {}
+        yield {"workers": [workers[place][0]], "allow_other_workers": True} if workers and n_shares > 1 else {}
 
 
 def _reaches_workers(client: Any) -> bool:
