@@ -28,6 +28,8 @@ ORDER = [
     "items",
     "checks",
     "sources",
+    "blockwise",
+    "cluster",
     "checkpoints",
     "model",
     "rows",

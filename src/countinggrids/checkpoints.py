@@ -9,6 +9,7 @@ import json
 import os
 import time
 from hashlib import sha256
+from operator import matmul
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from countinggrids import files, learn
 from countinggrids.em import Grid
-from countinggrids.sources import Shares, Table
+from countinggrids.sources import Table, runs_of
 
 FORMAT, VERSION = "checkpoint", 1
 SHARE_OF_TIME = 0.1
@@ -107,16 +108,16 @@ def identity_of(model: Any, table: Table, weights: Any, n_features: int) -> dict
             options[name] = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
         elif isinstance(value, np.random.RandomState):
             options[name] = "RandomState"
-    bags = _digest(table, weights, n_features, model)
+    bags = _digest(table, weights, n_features)
     return {"model": type(model).__name__} | options | {"shape of X": list(table.shape), "bags": bags}
 
 
-def _digest(table: Table, weights: Any, n_features: int, model: Any) -> str:
+def _digest(table: Table, weights: Any, n_features: int) -> str:
     """Digest one random projection of every bag: another bag, or another order, gives another digest."""
     direction = np.random.default_rng(0).standard_normal(table.shape[1])
     digest = sha256(np.ascontiguousarray(weights).tobytes())
-    for counts in table.cut(Shares(table, weights, n_features, model._geometry()).runs):
-        digest.update(np.ascontiguousarray(counts @ direction).tobytes())
+    for projection in table.each(runs_of(table.shape[0], n_features), matmul, direction):
+        digest.update(np.ascontiguousarray(projection).tobytes())
     return digest.hexdigest()[:16]
 
 

@@ -39,7 +39,12 @@ class Threads:
         return _pool(self.n_threads, os.getpid()).map(function, *items)
 
     def total(self, function: Callable[..., Any], shares: Iterable[Any], *common: Any) -> Any:
-        """Add up function(share, engine, *common) over the shares, one after the other."""
+        """Add up function(share, engine, *common) over the shares, one after the other.
+
+        Shares that lie elsewhere have a `total` of their own, and are worked on there.
+        """
+        if hasattr(shares, "total"):
+            return shares.total(function, self, *common)
         return added_up((function(share, self, *common) for share in shares), lambda total, part: total.plus(part))
 
     def place(self, values: Any) -> Any:

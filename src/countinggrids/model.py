@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -15,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import arrays, checkpoints, checks, device, em, engine, learn, sources
+from countinggrids import arrays, checkpoints, checks, cluster, device, em, engine, learn, sources
 from countinggrids.bags import coarsen
+from countinggrids.blockwise import by_blocks
 from countinggrids.geometry import Geometry
 
 Array = NDArray[Any]
@@ -89,7 +91,8 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         ----------
         X : (bags, sections * features) counts, dense or sparse; column = section * features + feature. What does not
             fit into memory comes in blocks of bags, which are read again in every iteration: a file (.npy, .npz or
-            a collection), a list of files, a list of tables, or any object that can be iterated over again
+            a collection), a list of files, a list of tables, or any object that can be iterated over again. A Dask
+            array, or a list of delayed blocks, is worked on where the workers of the cluster keep it
         y : ignored
         sample_weight : (bags,) how often each bag counts; None counts each once
         callback : called after every iteration with an `Iteration`; what is not false stops the learning there
@@ -107,7 +110,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         geometry = self._geometry()
         checks.check_options(self)
-        table = sources.read(self, X, is_fitting=True)
+        table = cluster.read(self, X, is_fitting=True)
         n_features = checks.n_features_of(table, geometry)
         weights = checks.check_weights(sample_weight, table)
         checks.check_batch_size(batch_size, self.anneal)
@@ -150,7 +153,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         geometry = self._geometry()
         checks.check_options(self)
-        table = sources.read(self, X, is_fitting=not hasattr(self, "pi_"))
+        table = cluster.read(self, X, is_fitting=not hasattr(self, "pi_"))
         n_features = checks.n_features_of(table, geometry)
         weights = checks.check_weights(sample_weight, table)
         if not hasattr(self, "pi_"):
@@ -166,18 +169,22 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_iter_ = self._stream.n_batches
         return self
 
+    @by_blocks(lambda model: model._geometry().n_cells, None)
     def transform(self, X: Any) -> Array:
         """Give the posterior over windows, (bags, cells); rows sum to one."""
         return np.concatenate([q.toarray() if sp.issparse(q) else q for q, _ in self._posteriors(X)])
 
+    @by_blocks(None, "int64")
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Give the most likely cell of each bag as a flat index, (bags,)."""
         return np.concatenate([np.asarray(q.argmax(axis=1), np.int64).ravel() for q, _ in self._posteriors(X)])
 
+    @by_blocks(lambda model: len(model._geometry().grid), "int64")
     def locate(self, X: Any) -> NDArray[np.int64]:
         """Give the coordinates of the most likely cell of each bag, (bags, axes)."""
         return np.stack(np.unravel_index(self.predict(X), self._geometry().grid), axis=-1)
 
+    @by_blocks(None, "float64")
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Give log p(bag) without the multinomial coefficient, (bags,).
 
@@ -195,8 +202,10 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def perplexity(self, X: Any) -> float:
         """Give exp(-log-likelihood per token): how many equally likely features would be as hard to guess."""
-        log_likelihood = self.score_samples(X).sum()
-        tokens = sum(float(np.sum(block, dtype=np.float64)) for block in sources.read(self, X, is_fitting=False))
+        log_likelihood = float(self.score_samples(X).sum())
+        table = cluster.read(self, X, is_fitting=False)
+        runs = em.pieces(table.shape[0], sources.SURVEY_BAGS)
+        tokens = sum(float(total) for total in table.each(runs, partial(np.sum, dtype=np.float64)))
         return float(np.exp(-log_likelihood / (tokens * self._beta())))
 
     def sample(
@@ -344,7 +353,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Give q and log p(bag) of one block of bags after the other."""
         check_is_fitted(self)
         geometry = self._geometry()
-        table = sources.read(self, X, is_fitting=False)
+        table = cluster.read(self, X, is_fitting=False)
         weights = np.ones(table.shape[0], self.dtype)
         runner = device.runner(self.device, self.dtype)
         grid = self._grid().placed(runner)

@@ -6,7 +6,7 @@ Blocks are files, or anything else that can be gone through again. What is in me
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count, cycle
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ class Table:
                 parts.append(rows_of(block, slice(start, stop)).astype(self.dtype, copy=False))
                 done, start = done + stop - start, stop
                 if done == end:
-                    yield _stacked(parts)
+                    yield stacked(parts)
                     files.let_go(block)
                     parts, end = [], next(ends, 0)
 
@@ -91,7 +91,20 @@ class Table:
         for first, last, block in zip(firsts, firsts[1:], self, strict=False):
             some = rows[np.searchsorted(rows, first) : np.searchsorted(rows, last)] - first
             parts.append(block[some].astype(self.dtype, copy=False))
-        return _stacked([part for part in parts if part.shape[0]])
+        return stacked([part for part in parts if part.shape[0]])
+
+    def each(self, runs: Sequence[slice], function: Callable[..., Any], *common: Any) -> Iterator[Any]:
+        """Give function(counts, *common) of every run of rows."""
+        return (function(counts, *common) for counts in self.cut(runs))
+
+    def parts(self, runs: Sequence[slice]) -> "Iterator[Table]":
+        """Give every run of rows as a table of its own."""
+        return map(Table.of, self.cut(runs))
+
+    def shares(self, weights: Any, n_features: int, geometry: Geometry) -> Iterable[em.Bags]:
+        """Cut the bags into shares; those of a table in memory are made once, and not copied."""
+        made = Shares(self, weights, n_features, geometry)
+        return list(made) if self.is_held else made
 
 
 SAME = "wanted the same bags every time; give blocks that do not change while the model reads them"
@@ -106,28 +119,32 @@ class Shares:
 
     def __init__(self, table: Table, weights: Any, n_features: int, geometry: Geometry):
         self.table, self.weights, self.n_features, self.geometry = table, weights, n_features, geometry
-        size = max(-(-table.shape[0] // MOST_SHARES), SHARE_BAGS, int(n_features * BAGS_PER_FEATURE))
-        self.runs = em.pieces(table.shape[0], size)
+        self.runs = runs_of(table.shape[0], n_features)
 
     def __iter__(self) -> Iterator[em.Bags]:
         for run, counts in zip(self.runs, self.table.cut(self.runs), strict=True):
-            yield self._bags(counts, self.weights[run])
+            yield bags_of(counts, self.weights[run], self.n_features, self.geometry, len(self.runs))
 
-    def _bags(self, counts: Any, weights: Any) -> em.Bags:
-        geometry, n_features = self.geometry, self.n_features
-        matched = coarsen(counts, n_features, geometry.painted, geometry.matched)
-        is_kept = sp.issparse(counts) and counts.nnz * len(self.runs) <= KEPT_TRANSPOSES
-        return em.Bags(
-            as_counts(matched, n_features, geometry.matched_offsets, geometry.grid),
-            as_counts(counts, n_features, geometry.painted_offsets, geometry.grid, is_kept),
-            weights,
-        )
+
+def runs_of(n_bags: int, n_features: int) -> list[slice]:
+    """Cut bags into runs, one a share."""
+    return em.pieces(n_bags, max(-(-n_bags // MOST_SHARES), SHARE_BAGS, int(n_features * BAGS_PER_FEATURE)))
+
+
+def bags_of(counts: Any, weights: Any, n_features: int, geometry: Geometry, n_shares: int) -> em.Bags:
+    """Bring the counts of one of so many shares into the forms that EM wants."""
+    matched = coarsen(counts, n_features, geometry.painted, geometry.matched)
+    is_kept = sp.issparse(counts) and counts.nnz * n_shares <= KEPT_TRANSPOSES
+    return em.Bags(
+        as_counts(matched, n_features, geometry.matched_offsets, geometry.grid),
+        as_counts(counts, n_features, geometry.painted_offsets, geometry.grid, is_kept),
+        weights,
+    )
 
 
 def shares(table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[em.Bags]:
-    """Cut a table into shares; those of a table in memory are made once, and not copied."""
-    made = Shares(table, weights, n_features, geometry)
-    return list(made) if table.is_held else made
+    """Cut a table into shares."""
+    return table.shares(weights, n_features, geometry)
 
 
 def batches(
@@ -144,11 +161,11 @@ def batches(
     whole = float(weights.sum(dtype=np.float64))
 
     def once() -> Iterator[tuple[Iterable[em.Bags], float]]:
-        tables = map(table.take, rows) if table.is_held else table.cut(runs)
-        for some, counts in zip(rows, tables, strict=True):
+        tables = (Table.of(table.take(some)) for some in rows) if table.is_held else table.parts(runs)
+        for some, part in zip(rows, tables, strict=True):
             total = float(weights[some].sum(dtype=np.float64))
             if total > 0:
-                yield shares(Table.of(counts), weights[some], n_features, geometry), whole / total
+                yield part.shares(weights[some], n_features, geometry), whole / total
 
     return cycle(list(once())) if table.is_held else chain.from_iterable(once() for _ in count())
 
@@ -231,42 +248,59 @@ def _comes_in_blocks(X: Any) -> bool:
 
 def _survey(blocks: Iterable[Any]) -> tuple[list[int], int, bool]:
     """Go through all blocks once and check them; give their sizes, their columns and whether they count anything."""
+    return checked_surveys((name, *survey(name, block)) for name, block in _named(blocks))
+
+
+def survey(name: str, block: Any) -> tuple[int, int, bool]:
+    """Check what a block holds; give its bags, its columns and whether it counts anything."""
+    has_counts = False
+    for run in em.pieces(block.shape[0], SURVEY_BAGS):
+        has_counts |= bool(checks.check_values(rows_of(block, run), name, run.start).any())
+        files.let_go(block)
+    return block.shape[0], block.shape[1], has_counts
+
+
+def checked_surveys(surveys: Iterable[tuple[str, int, int, bool]]) -> tuple[list[int], int, bool]:
+    """Put together what was seen of every block, given with its name, or raise about blocks that do not fit."""
     sizes: list[int] = []
-    n_columns, has_counts = 0, False
-    for name, block in _named(blocks):
-        n_columns = block.shape[1] if not sizes else n_columns
-        if block.shape[1] != n_columns:
+    wanted, has_any = 0, False
+    for name, n_bags, n_columns, has_counts in surveys:
+        wanted = wanted if sizes else n_columns
+        if n_columns != wanted:
             raise ValueError(
-                f"{name} has {block.shape[1]} columns and those before it {n_columns}; "
+                f"{name} has {n_columns} columns and those before it {wanted}; "
                 "wanted the same in every block; build all with the same sections and vocabulary"
             )
-        for run in em.pieces(block.shape[0], SURVEY_BAGS):
-            has_counts |= bool(checks.check_values(rows_of(block, run), name, run.start).any())
-            files.let_go(block)
-        sizes.append(block.shape[0])
+        sizes.append(n_bags)
+        has_any |= has_counts
     if not sizes:
         raise ValueError("X has no blocks; wanted at least one; give a list of tables or of files")
-    return sizes, n_columns, has_counts
+    return sizes, wanted, has_any
 
 
 def _named(blocks: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Give every block as an array or as CSR, with a name for errors."""
     for number, block in enumerate(blocks):
         name = str(blocks.paths[number]) if isinstance(blocks, _Files) else f"block {number}"
-        if sp.issparse(block):
-            checks.check_ends(block, name)
-            yield name, block if isinstance(block, sp.csr_array) else sp.csr_array(block)
-            continue
-        table = np.asanyarray(block)
-        if table.ndim != 2 or table.dtype.kind not in "biuf":
-            raise ValueError(
-                f"{name} is {table.dtype} with {table.ndim} axes; wanted counts, (bags, columns); "
-                "give arrays or sparse matrices of numbers"
-            )
-        yield name, table
+        yield name, as_table(name, block)
 
 
-def _stacked(parts: list[Any]) -> Any:
+def as_table(name: str, block: Any) -> Any:
+    """Give a block as an array or as CSR, or raise about it by its name."""
+    if sp.issparse(block):
+        checks.check_ends(block, name)
+        return block if isinstance(block, sp.csr_array) else sp.csr_array(block)
+    table = np.asanyarray(block)
+    if table.ndim != 2 or table.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} is {table.dtype} with {table.ndim} axes; wanted counts, (bags, columns); "
+            "give arrays or sparse matrices of numbers"
+        )
+    return table
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Put tables one below the other."""
     if len(parts) == 1:
         return parts[0]
     if any(sp.issparse(part) for part in parts):

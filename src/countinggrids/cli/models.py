@@ -62,17 +62,27 @@ def fit(
         Path | None,
         typer.Option(help="File that keeps what was done, to go on from if killed; gone once the model is written."),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786. Its workers read the bags themselves: they "
+            "must see the file under the same name."
+        ),
+    ] = None,
     seed: common.Seed = 0,
     force: common.Force = False,
     as_json: common.Json = False,
 ) -> None:
     """Learn a counting grid from bags."""
+    from countinggrids.cluster import connected
+
     with common.errors():
         common.check_output(output, force)
         texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
         shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
         X = read(bags)
         fingerprint = getattr(X, "fingerprint", None)
+        collection = X
         X, shapes = bags_for(X, shapes)
         model = countinggrids.CountingGrid(
             **shapes,  # type: ignore[arg-type]
@@ -80,7 +90,8 @@ def fit(
             n_init=n_init,
             random_state=seed,
         )
-        with common.learning() as callback:
+        with connected(scheduler), common.learning() as callback:
+            X = X if scheduler is None else _spread(bags, collection, shapes)
             model.fit(X, callback=callback, checkpoint=checkpoint)
         model.fingerprint_ = fingerprint
         model.save(output)
@@ -142,6 +153,20 @@ def bags_for(X: Any, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str,
         )
     shapes.setdefault("window", tuple(min(8, n) for n in shapes["grid"]))
     return X, shapes
+
+
+def _spread(path: Path, collection: Any, shapes: dict[str, tuple[int, ...]]) -> list[Any]:
+    """Give the counts of a file as blocks that workers read, at the finest sections asked for."""
+    from dask.delayed import delayed
+
+    from countinggrids.bags import coarsen
+    from countinggrids.blockwise import of_file
+
+    if not isinstance(collection, countinggrids.Collection):
+        return of_file(path)
+    wanted = shapes.get("paint") or shapes.get("sections") or collection.sections
+    how = (len(collection.vocabulary), collection.sections, wanted)
+    return [delayed(coarsen)(block, *how, pure=False) for block in of_file(path)]
 
 
 def bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
