@@ -30,7 +30,7 @@ PAPER = {
 N_PLACES, WINDOW = 10, 12
 GRID = 45
 """Cells along an axis: with windows of twelve that is a capacity of 14."""
-PIXELS = 24
+PIXELS = 16
 """Pixels along an image's side for the epitomes of pixels."""
 
 

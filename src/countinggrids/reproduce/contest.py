@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -22,9 +22,11 @@ from countinggrids.uses.candidates import Candidate
 
 Array = NDArray[Any]
 FINEST = (4, 4)
-FINE = 12
-"""Sections along each axis that the hybrid paints."""
+FINE, HYBRID = 12, 16
+"""Sections along each axis that the hybrid paints, and cells of its grid."""
 ANNEAL, QUICK = (0.1, 1.05, 1.0), (0.3, 1.4, 1.0)
+POWER = (0.7,)
+"""The power of the counts where none is chosen: what was chosen on most folds of the scenes."""
 TOKENS, C = 100, 10
 """Tokens that bags are scaled to, and the cost of an SVM's errors."""
 
@@ -40,6 +42,7 @@ class Problem:
     folds : cross-validation within X; None makes three
     layouts, tried_layouts : the same bags by 12x12 sections, for the hybrid, where there are any
     is_quick : whether to try few settings
+    powers : of the counts, to choose from; the first is the one of models that nothing is chosen for
     """
 
     X: Array
@@ -50,8 +53,11 @@ class Problem:
     layouts: Any = None
     tried_layouts: Any = None
     is_quick: bool = False
+    powers: tuple[float, ...] = (0.7, 1.0)
 
     def __post_init__(self) -> None:
+        if self.is_quick:
+            self.powers = self.powers[:1]
         if self.folds is None:
             few = min(np.unique(self.y, return_counts=True)[1])
             cut = StratifiedKFold(int(np.clip(few // 2, 2, 3)), shuffle=True, random_state=0)
@@ -60,11 +66,6 @@ class Problem:
     def right(self, predicted: Any) -> float:
         """Give the share of labels that are right."""
         return float(np.mean(np.asarray(predicted) == self.truth))
-
-    @property
-    def powers(self) -> tuple[float, ...]:
-        """Powers of the counts to choose from."""
-        return (0.7,) if self.is_quick else (0.7, 1.0)
 
     @property
     def anneal(self) -> tuple[float, float, float]:
@@ -103,11 +104,12 @@ class Problem:
         return learnt, tried
 
 
-def split_by(bags: Collection, is_train: Array, is_quick: bool, folds: Any = None) -> Problem:
-    """Put a problem together from bags by 12x12 sections and a mask of those to learn from."""
+def split_by(bags: Collection, is_train: Array, is_quick: bool) -> Problem:
+    """Put a problem together from bags by 12x12 sections and a mask of those to learn from; the power is set."""
     labels, X, fine = bags.items["label"].astype(str), bags.coarsen(FINEST).counts.toarray(), bags.counts
+    test = ~is_train
     return Problem(
-        X[is_train], labels[is_train], X[~is_train], labels[~is_train], folds, fine[is_train], fine[~is_train], is_quick
+        X[is_train], labels[is_train], X[test], labels[test], None, fine[is_train], fine[test], is_quick, POWER
     )
 
 
@@ -187,30 +189,23 @@ def hybrid(sections: int) -> Callable[[Problem], Outcome]:
     """Make a contender that is matched by coarse sections and painted by fine ones."""
 
     def contend(problem: Problem) -> Outcome:
-        models = {
-            size: GridClassifier(
-                make_pipeline(BagScaler(TOKENS), HybridEpitome((size, size), FINE, sections, anneal=problem.anneal)),
-                random_state=0,
-            )
-            for size in ((14,) if problem.is_quick else (16, 24))
-        }
-        scores = {
-            size: cross_val_score(model, problem.layouts, problem.y, cv=problem.folds[:1]).mean()
-            for size, model in (models.items() if len(models) > 1 else ())
-        }
-        best = max(models, key=lambda size: scores.get(size, 0.0))
-        fitted = models[best].set_params(n_init=problem.n_init).fit(problem.layouts, problem.y)
-        return fitted.predict(problem.tried_layouts), f"grid {best}x{best}"
+        size = 14 if problem.is_quick else HYBRID
+        model = HybridEpitome((size, size), FINE, sections, anneal=problem.anneal)
+        fitted = GridClassifier(make_pipeline(BagScaler(TOKENS, problem.powers[0]), model), random_state=0)
+        found = fitted.fit(problem.layouts, problem.y).predict(problem.tried_layouts)
+        return found, f"grid {size}x{size}, power {problem.powers[0]:g}"
 
     return contend
 
 
 def committee(problem: Problem) -> Outcome:
-    """Average the log-likelihoods of all grids: members see different sections."""
+    """Average the log-likelihoods of all grids and of spatial bags of words: members see different sections."""
     grids = problem.grids
-    models = grids[1].wide, grids[2].averaged, grids[4].wide
+    spatial = make_pipeline(BagScaler(TOKENS, problem.powers[0]), SpatialBagOfWords(2, sections=FINEST, anneal=None))
+    apart = GridClassifier(spatial, n_init=problem.n_init, random_state=0).fit(problem.X, problem.y)
+    models = grids[1].wide, grids[2].averaged, grids[4].wide, apart
     joint = np.mean([model.log_likelihoods(problem.tried) for model in models], axis=0)
-    return models[0].classes_[joint.argmax(axis=1)], "several capacities of 1x1 and 4x4, three restarts each"
+    return apart.classes_[joint.argmax(axis=1)], "several capacities of 1x1 and 4x4, three restarts each"
 
 
 def by_kernels(*kinds: str) -> Callable[[Problem], Outcome]:
@@ -225,7 +220,7 @@ def by_kernels(*kinds: str) -> Callable[[Problem], Outcome]:
 
 CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
     "mixture": searched(MixtureOfUnigrams(anneal=None), 1, {"n_components": [2, 5, 10]}),
-    "LDA": searched(LDA(), 1, {"n_components": [2, 5, 10]}),
+    "LDA": searched(LDA(), 1, {"n_components": [2, 5]}),
     "LDA 4x4": searched(Tessellated(LDA(2), FINEST), 4, {}),
     "reconfigurable 4x4": searched(ReconfigurableBags(8, FINEST), 4, {"n_components": [8, 16]}),
     "spatial bag of words 4x4": searched(SpatialBagOfWords(sections=FINEST, anneal=None), 4, {"n_components": [1, 2]}),
@@ -239,7 +234,7 @@ CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
     "counting grid 4x4, three averaged": grid(4, "averaged"),
     "counting grid 1x1, three capacities averaged": grid(1, "wide"),
     "counting grid 4x4, three capacities averaged": grid(4, "wide"),
-    "committee of 1x1, 2x2 and 4x4": committee,
+    "committee of 1x1, 2x2, 4x4 and spatial bags": committee,
     "score space 1x1, 2x2 and 4x4": by_kernels("terms"),
     "score space and pyramid kernel": by_kernels("terms", "pyramid"),
 }
