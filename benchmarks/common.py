@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+import countinggrids as cg
 from countinggrids import em, engine, learn, sources, torus
 
 
@@ -92,6 +93,36 @@ class Learner:
             )
         self.grid = outcome.grid
         return outcome.history[-1]
+
+
+class Clock:
+    """Times learning, and stands still while what was learnt is tried."""
+
+    def __init__(self, name):
+        self.name, self.points, self.spent, self.began = name, [], 0.0, time.perf_counter()
+
+    def note(self, perplexity):
+        """Note what `perplexity()` gives at this time; the time it takes does not count."""
+        self.spent += time.perf_counter() - self.began
+        self.points.append((self.spent, perplexity()))
+        print(f"  {self.name}: {self.spent:.1f} s, perplexity {self.points[-1][1]:.0f}", flush=True)
+        self.began = time.perf_counter()
+
+    def until(self, perplexity):
+        """Give the time at which a perplexity was first reached; None if it never was."""
+        return next((seconds for seconds, reached in self.points if reached <= perplexity), None)
+
+    @property
+    def best(self):
+        return min(reached for _, reached in self.points)
+
+
+def as_fitted(iteration, window):
+    """Make a model of the grid that a callback sees."""
+    model = cg.CountingGrid(iteration.log_prior.shape, window)
+    model.pi_, model.log_prior_ = np.ascontiguousarray(iteration.pi), iteration.log_prior
+    model.n_features_in_ = iteration.pi.shape[-1]
+    return model
 
 
 def table(title, header, rows):

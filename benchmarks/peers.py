@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import countinggrids as cg
-from common import table, windows
+from common import Clock, as_fitted, table, windows
 from countinggrids import datasets, torus
 
 N_TOPICS, N_TRIED, N_NEIGHBOURS = 64, 2000, 10
@@ -54,36 +54,12 @@ class News:
         return float(np.exp(-total / self.hidden.data.sum()))
 
 
-class Clock:
-    """Times learning, and stands still while what was learnt is tried."""
-
-    def __init__(self, name):
-        self.name, self.points, self.spent, self.began = name, [], 0.0, time.perf_counter()
-
-    def note(self, perplexity):
-        """Note what `perplexity()` gives at this time; the time it takes does not count."""
-        self.spent += time.perf_counter() - self.began
-        self.points.append((self.spent, perplexity()))
-        print(f"  {self.name}: {self.spent:.1f} s, perplexity {self.points[-1][1]:.0f}", flush=True)
-        self.began = time.perf_counter()
-
-    def until(self, perplexity):
-        """Give the time at which a perplexity was first reached; None if it never was."""
-        return next((seconds for seconds, reached in self.points if reached <= perplexity), None)
-
-    @property
-    def best(self):
-        return min(reached for _, reached in self.points)
-
-
 def counting_grid(news, batch_size):
     clock = Clock("counting grid" + (f", batches of {batch_size}" if batch_size else ""))
     model = cg.CountingGrid((GRID, GRID), WINDOW, random_state=0)
 
     def foretold(iteration):
-        seen = cg.CountingGrid((GRID, GRID), WINDOW)
-        seen.pi_, seen.log_prior_ = np.ascontiguousarray(iteration.pi), iteration.log_prior
-        seen.n_features_in_ = news.train.shape[1]
+        seen = as_fitted(iteration, WINDOW)
         return news.perplexity(seen.transform(news.shown), windows(seen.pi_, WINDOW))
 
     def look(iteration):
