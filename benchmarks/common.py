@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import countinggrids as cg
-from countinggrids import em, engine, learn, sources, torus
+from countinggrids import em, engine, learn, recipe, sources, torus
 
 
 def best_of(function, n=9):
@@ -86,10 +86,10 @@ class Learner:
         self.grid = em.Grid(em.normalised(pi, 1), log_prior)
 
     def iterate(self, n=1):
-        recipe = learn.Recipe(None, learn.Eta(None), learn.Eta(None, 0.2, 3.0), "smoothed", n, 0.0)
+        how = recipe.Recipe(None, recipe.Eta(None), recipe.Eta(None, 0.2, 3.0), "smoothed", n, 0.0)
         with engine.one_blas_thread():
             outcome = learn.learn(
-                self.shares, learn.Progress.at(self.grid), self.geometry, recipe, self.engine, lambda *_: False
+                self.shares, learn.Progress.at(self.grid), self.geometry, how, self.engine, lambda *_: False
             )
         self.grid = outcome.grid
         return outcome.history[-1]

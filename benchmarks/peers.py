@@ -182,6 +182,17 @@ def umap(news):
     return seconds, purity(model.transform(test), news.labels)
 
 
+def those_here(peers, news):
+    """Run the peers that are installed, and say which are not."""
+    found = {}
+    for peer in peers:
+        try:
+            found[peer.__name__] = peer(news)
+        except ImportError as error:
+            print(f"{peer.__name__} is left out: {error}")
+    return found
+
+
 def draw(clocks, path):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -204,7 +215,7 @@ def main():
     warnings.simplefilter("ignore")
     news = News(options.documents)
     whole, model = counting_grid(news, None)
-    clocks = [whole, counting_grid(news, 500)[0], scikit_learn(news), gensim(news), tomotopy(news)]
+    clocks = [whole, counting_grid(news, 500)[0], *those_here([scikit_learn, gensim, tomotopy], news).values()]
     wanted = 1.01 * whole.best
     rows = [
         [clock.name, f"{clock.best:.0f}", f"{clock.points[-1][0]:.0f} s",
@@ -220,7 +231,7 @@ def main():
     maps = [
         ["counting grid", whole.points[-1][0], purity(model.locate(news.test), news.labels, model.log_prior_.shape)]
     ]
-    maps += [["MiniSom, 64x64", *minisom(news)], ["UMAP", *umap(news)]]
+    maps += [[name, *found] for name, found in those_here([minisom, umap], news).items()]
     table(
         f"Maps: labels of the {N_NEIGHBOURS} nearest of {len(news.labels)} test documents",
         ["map", "learning", "same label, %"],

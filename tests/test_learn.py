@@ -5,7 +5,8 @@ import scipy.sparse as sp
 from cases import ENGINE, as_bags
 from countinggrids import CountingGrid, em
 from countinggrids.geometry import Geometry
-from countinggrids.learn import Cooling, Eta, coarser, critical_beta, finer
+from countinggrids.learn import coarser, finer
+from countinggrids.recipe import Cooling, Eta, critical_beta
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """Learning: the E and M steps in a loop, warm at first and colder as it goes.
 
-Plain EM ends in a jumble of tiles. Deterministic annealing starts where every bag lies everywhere (beta near zero) and
-lets the layout form from its largest features down. The pseudocounts follow: strong while the layout forms, because
-a strong pull to the mean lets only the largest features grow, and weaker once it stands.
+How warm, how long and with which pseudocounts is in `recipe.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -28,49 +26,12 @@ from countinggrids.em import (
     normalised,
 )
 from countinggrids.geometry import Geometry, Shape
+from countinggrids.recipe import Recipe
 
-RATE, QUICK_RATE = 1.01, 1.05
-"""Growth of beta in one iteration: while the layout forms, and after that."""
-FORMED = 3.0
-"""Where the layout has formed, in critical betas."""
 N_SCOUTS, SCOUT_BAGS = 8, 5_000
 """How many layouts are tried on the small grid, and with how many bags at the most."""
 PACE = 0.5
 """How far one batch moves what was seen: while beta grows, older batches mislead more than they teach."""
-CRITICAL_BAGS = 10_000
-"""How many bags, about, tell where annealing starts."""
-REFINING = 2.0
-"""Where beta starts on the full grid once the layout is known, in critical betas."""
-FORMING_SHARE = 0.3
-"""Pseudocounts while the layout forms, as a share of the tokens a cell receives."""
-SETTLED_SHARE = 0.2
-"""The same at the most once the layout stands."""
-SETTLED_TOTAL = 4.0
-"""And in total at the most this many times the square root of the number of features in real use."""
-
-
-class Cooling(NamedTuple):
-    """The way of beta: from start, times rate in every iteration, to end; from `formed` on times QUICK_RATE."""
-
-    start: float
-    rate: float
-    end: float
-    formed: float = np.inf
-
-    def betas(self) -> list[float]:
-        """List beta for every iteration before the end is reached."""
-        betas = []
-        beta = self.start
-        while beta < self.end:
-            betas.append(beta)
-            beta *= self.rate if beta < self.formed else max(self.rate, QUICK_RATE)
-        return betas
-
-    def within(self, n_iterations: int) -> "Cooling":
-        """Cool faster where need be, so that the end is reached in so many iterations."""
-        if len(self.betas()) <= n_iterations:
-            return self
-        return self._replace(rate=(self.end / self.start) ** (1 / max(1, n_iterations)), formed=np.inf)
 
 
 class Iteration(NamedTuple):
@@ -101,72 +62,6 @@ class Iteration(NamedTuple):
 Callback = Callable[[Iteration], Any]
 Watch = Callable[[int, float, float, Grid], Any]
 """Called with number, beta, objective and grid; what is not false stops the learning."""
-
-
-@dataclass(frozen=True)
-class Eta:
-    """The pseudocounts of Eq. M1_full, the same in every cell.
-
-    Parameters
-    ----------
-    fixed : given by the user, a number or (features,); None takes them along the mean histogram of the bags
-    share : their total, as a share of the tokens a cell receives
-    at_most : their total at the most, in units of sqrt(effective features)
-    """
-
-    fixed: Array | float | None
-    share: float = 0.0
-    at_most: float = np.inf
-
-    def of(self, totals: Array, n_cells: int) -> Array:
-        """Give (features,) pseudocounts from the features' totals over all bags."""
-        if self.fixed is not None:
-            return np.broadcast_to(np.asarray(self.fixed, dtype=np.float64), totals.shape)
-        tokens = float(totals.sum()) / n_cells
-        seen = totals[totals > 0] / totals.sum()
-        effective = float(np.exp(-seen @ np.log(seen)))
-        return smoothed(totals) * tokens * min(self.share, self.at_most * effective**0.5 / tokens)
-
-
-def smoothed(totals: Array) -> Array:
-    """Give the histogram of all bags, with something for features that none of them has (Witten and Bell).
-
-    Every feature that was seen counts once more, and these counts are spread over all features: the more different
-    features there were, the likelier is one that was not.
-    """
-    n_seen = np.count_nonzero(totals)
-    return (totals + n_seen / totals.size) / (totals.sum() + n_seen)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to learn.
-
-    Parameters
-    ----------
-    cooling : the way of beta; None stays at 1
-    forming, settled : pseudocounts while the layout forms, and once it stands
-    location_prior : "smoothed", "exact" or "uniform"
-    max_iter : iterations at the most
-    tol : change of the objective per token below which a phase ends
-    """
-
-    cooling: Cooling | None
-    forming: Eta
-    settled: Eta
-    location_prior: str
-    max_iter: int
-    tol: float
-
-    def scouting(self) -> "Recipe":
-        """Stop where the layout stands."""
-        return replace(self, settled=self.forming, tol=10 * self.tol)
-
-    def refining(self) -> "Recipe":
-        """Start where the layout stands already."""
-        assert self.cooling is not None
-        start = min(self.cooling.end, REFINING * self.cooling.start)
-        return replace(self, cooling=Cooling(start, QUICK_RATE, self.cooling.end).within(self.max_iter // 2))
 
 
 class Batches:
@@ -230,7 +125,7 @@ def learn(
     grid, history, phase, previous = start
     grid, shares = grid.placed(engine), engine.hold(shares)
     has_converged = False
-    phases = list(_phases(recipe))
+    phases = recipe.phases()
     for number in range(len(history) + 1, recipe.max_iter + 1):
         beta, eta, limit = phases[phase]
         is_stepwise = batches is not None and limit == np.inf
@@ -252,18 +147,6 @@ def learn(
         if not is_stepwise:
             keep(Progress(grid, history, phase, previous))
     return Outcome(grid.fetched(), history, has_converged)
-
-
-def _phases(recipe: Recipe) -> Iterator[tuple[float, Eta, float]]:
-    """Give (beta, eta, tolerance) of every phase; a phase ends when the objective changes less than the tolerance."""
-    end = 1.0
-    if recipe.cooling is not None:
-        end = recipe.cooling.end
-        for beta in recipe.cooling.betas():
-            yield beta, recipe.forming, np.inf
-        if recipe.forming != recipe.settled:
-            yield end, recipe.forming, 10 * recipe.tol
-    yield end, recipe.settled, recipe.tol
 
 
 def coarser(geometry: Geometry) -> Geometry | None:
@@ -289,27 +172,6 @@ def finer(grid: Grid, cells: Shape, rng: np.random.RandomState) -> Grid:
     log_prior = grid.log_prior[source]
     log_prior = log_prior - np.log(np.exp(log_prior).sum())
     return Grid(pi / pi.sum(axis=0), log_prior)
-
-
-def critical_beta(counts: Any, weights: Array) -> float:
-    """Find the inverse temperature at which a grid without structure begins to form one.
-
-    Around the grid that holds the mean histogram everywhere, a small wave grows by beta times the largest eigenvalue
-    of C' C / n (n the features' totals) off the mean: the first inertia of correspondence analysis, in tokens.
-    A few steps of power iteration on some thousand bags are plenty.
-    """
-    weights = weights.astype(np.float64)
-    totals = np.asarray(counts.T @ weights, dtype=np.float64)
-    scale = np.divide(1, np.sqrt(totals), out=np.zeros_like(totals), where=totals > 0)
-    mean = np.sqrt(totals / totals.sum())
-    vector = np.random.default_rng(0).standard_normal(totals.size)
-    eigenvalue = 0.0
-    for _ in range(30):
-        vector -= mean * (mean @ vector)
-        vector /= np.linalg.norm(vector) or 1.0
-        image = scale * (counts.T @ (weights * (counts @ (scale * vector))))
-        eigenvalue, vector = float(vector @ image), np.asarray(image, dtype=np.float64)
-    return 1 / eigenvalue if eigenvalue > 0 else np.inf
 
 
 class Stream(NamedTuple):

@@ -1,7 +1,5 @@
 """The models as scikit-learn estimators: what every row of the family shares."""
 
-import sys
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,9 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids import arrays, checkpoints, checks, cluster, device, em, engine, learn, sources
+from countinggrids import recipe as recipes
 from countinggrids.bags import coarsen
 from countinggrids.blockwise import by_blocks
 from countinggrids.geometry import Geometry
+from countinggrids.progress import Told, both
 
 Array = NDArray[Any]
 
@@ -119,7 +119,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if checkpoint is not None:
             identity = checkpoints.identity_of(self, table, weights, n_features) | {"batch_size": batch_size}
             runs = checkpoints.Checkpoint(checkpoint, identity, rng)
-        watch = _both(callback, _Progress(self.verbose) if self.verbose else None)
+        watch = both(callback, Told(self.verbose) if self.verbose else None)
         with engine.one_blas_thread():
             outcomes = [
                 self._learn(table, weights, n_features, rng, runs, watch, batch_size, restart)
@@ -333,21 +333,21 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _beta(self) -> float:
         return float(self.anneal[2]) if isinstance(self.anneal, Sequence) and not isinstance(self.anneal, str) else 1.0
 
-    def _recipe(self, table: sources.Table, weights: Array, n_features: int) -> learn.Recipe:
+    def _recipe(self, table: sources.Table, weights: Array, n_features: int) -> recipes.Recipe:
         cooling = None
         if isinstance(self.anneal, str):
-            some = np.arange(0, table.shape[0], max(1, table.shape[0] // learn.CRITICAL_BAGS))
+            some = np.arange(0, table.shape[0], max(1, table.shape[0] // recipes.CRITICAL_BAGS))
             whole = coarsen(table.take(some), n_features, (table.shape[1] // n_features,), (1,))
-            start = min(1.0, learn.critical_beta(whole, weights[some]))
-            cooling = learn.Cooling(start, learn.RATE, 1.0, learn.FORMED * start).within(self.max_iter * 3 // 5)
+            start = min(1.0, recipes.critical_beta(whole, weights[some]))
+            cooling = recipes.Cooling(start, recipes.RATE, 1.0, recipes.FORMED * start).within(self.max_iter * 3 // 5)
         elif self.anneal is not None:
-            cooling = learn.Cooling(*(float(value) for value in self.anneal))
+            cooling = recipes.Cooling(*(float(value) for value in self.anneal))
         if isinstance(self.eta, str):
-            forming = learn.Eta(None, learn.FORMING_SHARE)
-            settled = learn.Eta(None, learn.SETTLED_SHARE, learn.SETTLED_TOTAL)
+            forming = recipes.Eta(None, recipes.FORMING_SHARE)
+            settled = recipes.Eta(None, recipes.SETTLED_SHARE, recipes.SETTLED_TOTAL)
         else:
-            forming = settled = learn.Eta(checks.check_eta(self.eta, self._geometry(), n_features))
-        return learn.Recipe(cooling, forming, settled, self.location_prior, self.max_iter, self.tol)
+            forming = settled = recipes.Eta(checks.check_eta(self.eta, self._geometry(), n_features))
+        return recipes.Recipe(cooling, forming, settled, self.location_prior, self.max_iter, self.tol)
 
     def _posteriors(self, X: Any) -> Iterator[tuple[Any, NDArray[np.float64]]]:
         """Give q and log p(bag) of one block of bags after the other."""
@@ -384,33 +384,3 @@ def _batches(
     if size is None or size >= table.shape[0]:
         return None
     return learn.Batches(sources.batches(table, weights, n_features, geometry, size, rng))
-
-
-def _both(*watchers: learn.Callback | None) -> learn.Callback | None:
-    """Call every watcher, if there are any; stop when one says so."""
-    active = [watcher for watcher in watchers if watcher is not None]
-    if not active:
-        return None
-
-    def watch(iteration: learn.Iteration) -> bool:
-        answers = [watcher(iteration) for watcher in active]
-        return any(answers)
-
-    return watch
-
-
-class _Progress:
-    """Writes a line to stderr every two seconds; from verbose=2 on, at every iteration."""
-
-    def __init__(self, verbose: int):
-        self.pause = 2.0 if verbose == 1 else 0.0
-        self.last = time.monotonic()
-
-    def __call__(self, now: learn.Iteration) -> None:
-        if time.monotonic() - self.last >= self.pause:
-            self.last = time.monotonic()
-            print(
-                f"{now.stage}, restart {now.restart + 1}, iteration {now.number} of at most {now.planned}: "
-                f"beta {now.beta:.3g}, objective per token {now.objective:.6f}",
-                file=sys.stderr,
-            )

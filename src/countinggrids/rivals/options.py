@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from countinggrids.geometry import Shape, as_shape
-from countinggrids.learn import smoothed
+from countinggrids.recipe import smoothed
 
 Array = NDArray[np.float64]
 NO_Y = "no_validation"  # as scikit-learn calls it
