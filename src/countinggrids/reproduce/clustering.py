@@ -36,7 +36,7 @@ PIXELS = 16
 
 def run(shop: Workshop) -> Report:
     """Learn each map from all frames that are not held out, and label the others by their nearest neighbour."""
-    items = most_frequent(tower.frames(shop), 4 if shop.is_quick else N_PLACES)
+    items = tower.most_frequent(tower.frames(shop), N_PLACES)
     shares = {
         name: [
             shop.step(f"clustering, {name}, draw {seed}", {"grid": GRID}, partial(_tried, shop, items, name, seed))
@@ -63,13 +63,6 @@ def run(shop: Workshop) -> Report:
     return Report(
         "clustering", "Places without labels", tower.DATA.format("SenseCam"), [table], notes, "clustering.png"
     )
-
-
-def most_frequent(items: Items, n: int) -> Items:
-    """Keep the places with most frames."""
-    labels = items["label"].astype(str)
-    names, times = np.unique(labels, return_counts=True)
-    return items.take(np.isin(labels, names[np.argsort(-times, kind="stable")[:n]]))
 
 
 def _tried(shop: Workshop, items: Items, name: str, seed: int) -> float:

@@ -53,7 +53,7 @@ def run(shop: Workshop) -> Report:
     _draw(shop, ten.rows)
     n_places = len(set(items["label"].astype(str)))
     notes = [
-        f"{n_places} places with at least {tower.FEWEST} frames. A fold is a tenth of every clip in a row, so that "
+        f"The {n_places} places with most frames. A fold is a tenth of every clip in a row, so that "
         f"frames are not tried beside their neighbours in time; for {N_FEW} images a place these come from the first "
         "70% of each clip, and the last 30% are tried. The paper's figures are for 32 places of a SenseCam.",
         *chosen,

@@ -13,8 +13,8 @@ from countinggrids.reproduce.contest import FINE, FINEST
 from countinggrids.reproduce.workshop import Workshop
 
 Array = NDArray[Any]
-WORDS, COLOURS, FEWEST = 200, 64, 20
-"""Visual words, colours, and frames that a place must have."""
+WORDS, COLOURS, N_PLACES = 200, 64, 32
+"""Visual words, colours, and places: as many as the paper has."""
 DATA = (
     "Data: walks through 25 floors of a tower with a hand-held camera, one frame a second, stand in for {}, which "
     "cannot be had; a place is a floor and an area of it."
@@ -22,16 +22,19 @@ DATA = (
 
 
 def frames(shop: Workshop) -> Items:
-    """List the frames of the places that have enough of them; a few of them for the quick version."""
+    """List the frames of the places that have most of them; of three for the quick version."""
     root = shop.unpacked("ietower")
     if root is None or shop.data is None:
         raise ValueError("the walks through the tower are not here; wanted ietower.tar and ietower.csv; give --data")
     items = datasets.ietower(root, shop.data / "ietower.csv")
+    return most_frequent(items, 3 if shop.is_quick else N_PLACES)
+
+
+def most_frequent(items: Items, n: int) -> Items:
+    """Keep the places with most frames."""
     labels = items["label"].astype(str)
     names, times = np.unique(labels, return_counts=True)
-    kept = names[times >= FEWEST]
-    items = items.take(np.isin(labels, kept[:3] if shop.is_quick else kept))
-    return items
+    return items.take(np.isin(labels, names[np.argsort(-times, kind="stable")[:n]]))
 
 
 def bags(shop: Workshop, items: Items, is_train: Array, name: str) -> Collection:
