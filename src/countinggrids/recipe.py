@@ -14,6 +14,8 @@ from countinggrids.arrays import Array
 
 RATE, QUICK_RATE = 1.01, 1.05
 """Growth of beta in one iteration: while the layout forms, and after that."""
+BATCH_RATE = 1.02
+"""The same while the layout forms from batches, which move a grid more than all bags together do."""
 FORMED = 3.0
 """Where the layout has formed, in critical betas."""
 CRITICAL_BAGS = 10_000
