@@ -12,7 +12,7 @@ from countinggrids.reproduce import tower
 from countinggrids.reproduce.contest import ANNEAL, FINEST, QUICK, TOKENS, Array
 from countinggrids.reproduce.report import Report, Table, figure, spread
 from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rivals import LDA, PolyaMixture, ReconfigurableBags, gist_places
+from countinggrids.rivals import LDA, Epitome, EpitomicPlaces, PolyaMixture, ReconfigurableBags, gist_places
 from countinggrids.rows import CountingGrid, MixtureOfUnigrams
 from countinggrids.uses import BagCoarsener, BagScaler, GridClassifier, PlaceTracker, chain
 from countinggrids.uses.tracker import sequences
@@ -68,6 +68,9 @@ def bag_models(anneal: tuple[float, float, float]) -> dict[str, Any]:
         "LDA": of(LDA(2), 1),
         "reconfigurable 4x4": of(ReconfigurableBags(8, FINEST), 4),
         "Polya mixture": of(PolyaMixture(2), 1, None),
+        "epitome of local histograms": EpitomicPlaces(
+            Epitome((8, 8), FINEST, anneal=(0.1, 1.3, 1.0), max_iter=20), FINEST, random_state=0
+        ),
     }
 
 
@@ -79,7 +82,12 @@ def _filtered(shop: Workshop, items: Items) -> Table:
     """Filter the frames by every model and by Gaussians on Gist."""
     entered = ("counting grid 1x1", "counting grid 2x2", "counting grid 4x4", "mixture", "LDA", "Polya mixture")
     rows = []
-    for name in (*entered, TORRALBA, *(f"{each}, {IN_COLOUR}" for each in ("counting grid 1x1", "mixture"))):
+    for name in (
+        *entered,
+        "epitome of local histograms",
+        TORRALBA,
+        *(f"{each}, {IN_COLOUR}" for each in ("counting grid 1x1", "mixture")),
+    ):
         found = [
             shop.step(f"sequences, {name}, draw {seed}", {}, partial(_tracked, shop, items, name, seed))
             for seed in shop.seeds
