@@ -1,5 +1,6 @@
 """The paper's tables and figures, made again: one file each, our figures beside the paper's."""
 
+import time
 from importlib import import_module
 
 from countinggrids.reproduce.report import Report, page
@@ -21,7 +22,9 @@ def reproduce(name: str, shop: Workshop) -> Report:
     if name not in NAMES:
         raise ValueError(f"there is no experiment {name!r}; wanted one of {', '.join(NAMES)}, or all")
     shop.begin()
+    began = time.perf_counter()
     report: Report = import_module(f"countinggrids.reproduce.{name}").run(shop)
-    report.commits, report.seconds, report.is_quick = sorted(shop.commits), shop.seconds, shop.is_quick
+    report.commits, report.is_quick = sorted(shop.commits) or [shop.commit], shop.is_quick
+    report.seconds = max(shop.seconds, time.perf_counter() - began)
     report.save(shop.folder)
     return report
