@@ -8,7 +8,7 @@ demo: .venv/demo
 	$(BIN)/countinggrids demo
 
 test: .venv/test lint browser
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 
 slow: .venv/test
 	$(BIN)/python -m pytest -m slow
