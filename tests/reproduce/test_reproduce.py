@@ -50,11 +50,12 @@ def test_a_workshop_tells_at_which_commit_and_for_how_long(shop):
 
 def test_a_report_is_read_as_it_was_written(tmp_path):
     report = Report(
-        "x", "An x", "Data: none.", [Table("of", ["a", "b"], [["1", "2"]])], ["A note."], "x.png", ["abc"], 95.0
-    )
+        "x", "An x", "Data: none.", [Table("of", ["a", "b"], [["1", "2"]])], ["A note."], "x.png", ["abc"], 95.0,
+        n_splits=3,
+    )  # fmt: skip
     report.save(tmp_path)
     assert Report.load(tmp_path / "x.json") == report
-    assert "`countinggrids reproduce x`, at commit abc, 2 minutes" in report.text()
+    assert "`countinggrids reproduce x --splits 3`, at commit abc, 2 minutes" in report.text()
     assert "| a | b |\n| --- | --- |\n| 1 | 2 |" in (tmp_path / "x.md").read_text()
     assert page(tmp_path, ["missing", "x"]).count("## An x") == 1
 

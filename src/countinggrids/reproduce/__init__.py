@@ -25,6 +25,7 @@ def reproduce(name: str, shop: Workshop) -> Report:
     began = time.perf_counter()
     report: Report = import_module(f"countinggrids.reproduce.{name}").run(shop)
     report.commits, report.is_quick = sorted(shop.commits) or [shop.commit], shop.is_quick
+    report.n_splits = shop.n_splits
     report.seconds = shop.seconds or time.perf_counter() - began
     report.save(shop.folder)
     return report

@@ -43,7 +43,7 @@ class Problem:
     layouts, tried_layouts : the same bags by 12x12 sections, for the hybrid, where there are any
     is_quick : whether to try few settings
     powers : of the counts, to choose from; the first is the one of models that nothing is chosen for
-    is_set : whether settings are what was chosen on most splits of the scenes, and grids are learnt once
+    is_set : whether settings are set in advance instead of chosen, and grids are learnt once
     """
 
     X: Array

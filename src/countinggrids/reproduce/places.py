@@ -55,9 +55,9 @@ def run(shop: Workshop) -> Report:
     notes = [
         f"The {n_places} places with most frames. A fold is a tenth of every clip in a row, so that "
         f"frames are not tried beside their neighbours in time; for {N_FEW} images a place these come from the first "
-        "70% of each clip, and the last 30% are tried. Nothing is chosen on the walks: settings are what was chosen on "
-        "most splits of the scenes, and every model is learnt once. The paper's figures are for 32 places of a "
-        "SenseCam.",
+        "70% of each clip, and the last 30% are tried. Nothing is chosen on the walks: settings are set in "
+        "advance, to some of those that the scenes choose from, and every model is learnt once. The paper's figures "
+        "are for 32 places of a SenseCam.",
         *chosen,
     ]
     data = tower.DATA.format("SenseCam")

@@ -53,6 +53,7 @@ class Report:
     notes : what to know about it: protocol, settings chosen, what did not help
     picture : file name of the picture, beside the report
     commits, seconds, is_quick : at which commits it was made, how long it took, and whether it is the small version
+    n_splits : random splits, or seeds, that were asked for
     """
 
     name: str
@@ -64,11 +65,14 @@ class Report:
     commits: list[str] = field(default_factory=list)
     seconds: float = 0.0
     is_quick: bool = False
+    n_splits: int = 0
 
     def text(self) -> str:
         """Give the report as a section of a Markdown page."""
         kind = "quick version, " if self.is_quick else ""
-        made = f"`countinggrids reproduce {self.name}`, {kind}at commit {', '.join(self.commits) or 'unknown'}, "
+        options = " --quick" if self.is_quick else f" --splits {self.n_splits}"
+        commits = ", ".join(self.commits) or "unknown"
+        made = f"`countinggrids reproduce {self.name}{options}`, {kind}at commit {commits}, "
         made += f"{self.seconds / 60:.0f} minutes" if self.seconds >= 90 else f"{self.seconds:.0f} seconds"
         parts = [f"## {self.title}", f"{made}. {self.data}", *(table.text() for table in self.tables)]
         return "\n\n".join([*parts, *self.notes]) + "\n"

@@ -58,9 +58,9 @@ def run(shop: Workshop) -> Report:
         "training images. Training images are also shown left for right, to all models alike; a fold that tries on "
         "an image has seen neither it nor its mirror image. Grids, windows, components and the power of the counts "
         f"are chosen by three folds of each split's training images; bags are scaled to {TOKENS} tokens. The single "
-        "counting grids are one restart a class. The course of learning is that of one grid a class in the first "
-        "split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with 4x4: log p is a token's, of bags of the "
-        "class itself.",
+        "counting grids and the hybrids are one restart a class, and the hybrids' grid is set. The course of learning "
+        "is that of one grid a class in the first split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with "
+        "4x4: log p is a token's, of bags of the class itself.",
     )
     notes.append(TRIED.read_text(encoding="utf-8").strip())
     data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of three classes."
