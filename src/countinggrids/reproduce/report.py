@@ -12,9 +12,10 @@ from countinggrids import files
 
 HEADING = """# Results
 
-This page is written by `countinggrids reproduce NAME --results docs/results.md`, one experiment after the other; each section
-tells its command. Times, memory and the explorer are in [benchmarks.md](benchmarks.md). Hyper-parameters are chosen on training data only. Where it says so, a figure is
-a mean and a standard deviation over random splits or seeds. The paper is A. Perina and N. Jojic, "Capturing spatial
+This page is written by `countinggrids reproduce NAME --results docs/results.md`, one experiment after the other; each
+section tells its command. Times, memory and the explorer are in [benchmarks.md](benchmarks.md). Hyper-parameters are
+chosen on training data only, or set; where that is not wholly so, the section says it. Where it says so, a figure is a
+mean and a standard deviation over random splits or seeds. The paper is A. Perina and N. Jojic, "Capturing spatial
 interdependence in image features".
 """
 
