@@ -14,14 +14,19 @@ import countinggrids as cg
 from countinggrids import em, engine, learn, recipe, sources, torus
 
 
-def best_of(function, n=9):
-    """Give the shortest of several run times, in seconds: what the machine can do when nothing else disturbs it."""
+def times_of(function, n=9):
+    """Run a function several times; give the seconds of each."""
     times = []
     for _ in range(n):
         began = time.perf_counter()
         function()
         times.append(time.perf_counter() - began)
-    return min(times)
+    return times
+
+
+def best_of(function, n=9):
+    """Give the shortest of several run times, in seconds: what the machine can do when nothing else disturbs it."""
+    return min(times_of(function, n))
 
 
 def peak():
@@ -86,13 +91,22 @@ class Learner:
         self.grid = em.Grid(em.normalised(pi, 1), log_prior)
 
     def iterate(self, n=1):
+        """Make some iterations; give the objective, and note when each of them ended."""
         how = recipe.Recipe(None, recipe.Eta(None), recipe.Eta(None, 0.2, 3.0), "smoothed", n, 0.0)
         with engine.one_blas_thread():
             outcome = learn.learn(
-                self.shares, learn.Progress.at(self.grid), self.geometry, how, self.engine, lambda *_: False
+                self.shares, learn.Progress.at(self.grid), self.geometry, how, self.engine, self._watch
             )
         self.grid = outcome.grid
         return outcome.history[-1]
+
+    def _watch(self, number, *_):
+        self.ends = [*(self.ends if number > 1 else []), time.perf_counter()]
+
+    def times(self, n):
+        """Give the seconds of each of the next iterations."""
+        self.iterate(n + 1)
+        return np.diff(self.ends)
 
 
 class Clock:

@@ -5,8 +5,9 @@ pip install gensim tomotopy minisom umap-learn
 COUNTINGGRIDS_DATA=... python benchmarks/peers.py [--plot peers.png]
 
 Topic models: half of the words of each test document are shown, the others are to be foretold (document completion).
-The clock stops while that is worked out. Maps: of the ten nearest neighbours of a test document on the map, which
-share has its label. All see the same words: those in at least 20 and at most a tenth of the training documents.
+The clock stops while that is worked out; peers go on until they gain nothing more, or for five minutes. Maps: of the
+ten nearest neighbours of a test document on the map, which share has its label. All see the same words: those in at
+least 20 and at most a tenth of the training documents.
 """
 
 import argparse
@@ -22,6 +23,8 @@ from common import Clock, as_fitted, table, windows
 from countinggrids import datasets, torus
 
 N_TOPICS, N_TRIED, N_NEIGHBOURS = 64, 2000, 10
+PATIENCE, LONGEST = 3, 300
+"""Rounds without a gain, and seconds, after which a peer stops."""
 GRID, WINDOW = 64, 8
 
 
@@ -71,6 +74,15 @@ def counting_grid(news, batch_size):
     return clock, model
 
 
+def rounds(clock):
+    """Count rounds of learning until the last few have gained less than a thousandth, or time is up."""
+    while clock.spent < LONGEST:
+        seen = [perplexity for _, perplexity in clock.points]
+        if len(seen) > PATIENCE and min(seen[-PATIENCE:]) > 0.999 * min(seen[:-PATIENCE]):
+            return
+        yield len(seen)
+
+
 def scikit_learn(news):
     from sklearn.decomposition import LatentDirichletAllocation
 
@@ -79,7 +91,7 @@ def scikit_learn(news):
         N_TOPICS, batch_size=512, total_samples=news.train.shape[0], n_jobs=2, random_state=0
     )
     order = np.random.default_rng(0).permutation(news.train.shape[0])
-    for _ in range(8):
+    for _ in rounds(clock):
         for start in range(0, len(order), 512):
             model.partial_fit(news.train[order[start : start + 512]])
         topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
@@ -101,7 +113,7 @@ def gensim(news):
         shares = model.inference(shown)[0]
         return news.perplexity(shares / shares.sum(axis=1, keepdims=True), model.get_topics())
 
-    for _ in range(8):
+    for _ in rounds(clock):
         model.update(corpus)
         clock.note(foretold)
     return clock
@@ -124,7 +136,7 @@ def tomotopy(news):
         shares, _ = model.infer(documents, workers=2)
         return news.perplexity(np.array(shares), topics)
 
-    for _ in range(8):
+    for _ in rounds(clock):
         model.train(50, workers=2)
         clock.note(foretold)
     return clock

@@ -44,8 +44,8 @@ def naive_grouped_step(counts, pi, prior, geometry, eta, kind, beta):
 def our_step(counts, grid, geometry, eta, kind, counts_kind, beta=1.0):
     dtype = grid.pi.dtype.name
     bags = as_bags(counts, geometry, counts_kind, dtype=dtype)
-    table, _ = em.match_table(grid.pi, geometry, beta, ENGINE)
-    q, log_likelihood = em.locate(bags.matched, table, grid.log_prior, ENGINE)
+    windows, _ = em.windows_of(grid, geometry, beta, ENGINE)
+    q, log_likelihood = em.locate(bags.matched, windows, ENGINE)
     statistics = em.e_step([bags], grid, geometry, beta, ENGINE)
     assert statistics.log_likelihood == pytest.approx(log_likelihood.sum())
     new = em.m_step(grid, statistics, geometry, np.tile(eta, geometry.groups), kind, ENGINE)
@@ -85,7 +85,7 @@ def test_painting_cell_by_cell_equals_copying_the_maps(rng, row):
     one_hot = np.eye(N_FEATURES)[maps].reshape(5, -1)
     grid = random_grid(rng, geometry)
     bags = as_bags(one_hot, geometry, SparseCounts)
-    q, _ = em.locate(bags.matched, em.match_table(grid.pi, geometry, 1.0, ENGINE)[0], grid.log_prior, ENGINE)
+    q, _ = em.locate(bags.matched, em.windows_of(grid, geometry, 1.0, ENGINE)[0], ENGINE)
     q = q if isinstance(q, np.ndarray) else q.toarray()
     painted = naive.painted_counts(maps, q.reshape(-1, *geometry.grid), N_FEATURES, geometry.grid)
     seen = em.e_step([bags], grid, geometry, 1.0, ENGINE).seen
@@ -107,9 +107,7 @@ def test_an_empty_bag_gets_the_prior_as_its_posterior(rng):
     geometry = GEOMETRIES["counting grid"]
     grid = random_grid(rng, geometry)
     bags = as_bags(np.zeros((2, N_FEATURES)), geometry)
-    q, log_likelihood = em.locate(
-        bags.matched, em.match_table(grid.pi, geometry, 1.0, ENGINE)[0], grid.log_prior, ENGINE
-    )
+    q, log_likelihood = em.locate(bags.matched, em.windows_of(grid, geometry, 1.0, ENGINE)[0], ENGINE)
     np.testing.assert_allclose(q[0], np.exp(grid.log_prior).ravel(), rtol=1e-12)
     np.testing.assert_allclose(log_likelihood, 0, atol=1e-12)
 
@@ -119,8 +117,7 @@ def test_a_sharp_posterior_is_held_sparse_and_changes_nothing(rng, monkeypatch):
     geometry = GEOMETRIES["counting grid"]
     grid, counts = random_grid(rng, geometry), rng.integers(1, 9, (6, N_FEATURES)) * 5000.0
     bags = as_bags(counts, geometry)
-    table, _ = em.match_table(grid.pi, geometry, 1.0, ENGINE)
-    q, _ = em.locate(bags.matched, table, grid.log_prior, ENGINE)
+    q, _ = em.locate(bags.matched, em.windows_of(grid, geometry, 1.0, ENGINE)[0], ENGINE)
     assert not isinstance(q, np.ndarray)
     fine = counts.reshape(len(counts), 1, 1, -1)
     wanted, _ = naive.e_step(

@@ -1,8 +1,9 @@
 import threading
+import time
 from functools import reduce
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from countinggrids import engine
 
@@ -61,6 +62,65 @@ def test_blas_gets_its_threads_back_after_an_error():
     with pytest.raises(RuntimeError):
         fail()
     assert blas_threads() == before
+
+
+def test_the_limit_holds_whichever_thread_sets_it():
+    def inside_and_after():
+        with engine.one_blas_thread():
+            inside = blas_threads()
+        seen.append((inside, blas_threads()))
+
+    seen = []
+    with threadpool_limits(2, user_api="blas"):
+        for _ in range(3):
+            thread = threading.Thread(target=inside_and_after)
+            thread.start()
+            thread.join()
+        inside_and_after()
+    assert seen == [({1}, {2})] * 4
+
+
+def test_the_limit_may_be_lifted_in_another_thread_than_it_was_set_in():
+    def last():
+        with engine.one_blas_thread():
+            entered.set()
+            first_has_left.wait(10)
+
+    entered, first_has_left = threading.Event(), threading.Event()
+    with threadpool_limits(2, user_api="blas"):
+        with engine.one_blas_thread():
+            thread = threading.Thread(target=last)
+            thread.start()
+            assert entered.wait(10)
+        assert blas_threads() == {1}
+        first_has_left.set()
+        thread.join()
+        assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("bad", [0, 3, 19])
+def test_an_error_in_any_piece_comes_out_and_nothing_runs_on(bad):
+    def work(piece):
+        done.append(piece)
+        if piece == bad:
+            raise ValueError(f"piece {piece}")
+
+    done = []
+    with pytest.raises(ValueError, match=f"piece {bad}"):
+        engine.Threads(3).map(work, range(20))
+    n_done = len(done)
+    time.sleep(0.05)
+    assert len(done) == n_done
+
+
+def test_pieces_run_beside_each_other():
+    barrier = threading.Barrier(3, timeout=10)
+    assert list(engine.Threads(3).map(lambda _: barrier.wait() >= 0, range(3))) == [True] * 3
+
+
+def test_work_may_be_cut_again_inside_a_piece():
+    threads = engine.Threads(2)
+    assert list(threads.map(lambda n: sum(threads.map(abs, range(n))), range(5))) == [0, 0, 1, 3, 6]
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7, 8, 9, 64, 65, 200])

@@ -20,6 +20,7 @@ ORDER = [
     "geometry",
     "bags",
     "products",
+    "shortlist",
     "em",
     "recipe",
     "learn",

@@ -6,6 +6,7 @@ What tells one model from another is its `Geometry`: which sections are matched 
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -16,15 +17,12 @@ import scipy.sparse as sp
 from countinggrids import arrays, torus
 from countinggrids.geometry import Geometry, Shape
 from countinggrids.products import Counts, Runner
+from countinggrids.shortlist import LOST, SPARSE_BELOW, Search, Shortlist, Windows
 
 Array = arrays.Array
 
 SMALLEST = 1e-25
 """Floor of h where it divides or is taken the logarithm of: a feature absent from a window, in float32 too."""
-LOST = {"float32": np.float32(np.log(1e-6)), "float64": np.log(1e-16)}
-"""Logarithm of the posterior, against the best cell's, from which a cell is dropped."""
-SPARSE_BELOW = 1 / 10
-"""Share of cells a bag's posterior must leave above rounding for its block to be painted from a sparse q."""
 FEWEST_CHUNKS = 4
 """Pieces that an E step is cut into even where the bags are few, for threads to share."""
 FEW_ENTRIES = 2**13
@@ -73,6 +71,7 @@ class Bags(NamedTuple):
     matched: Counts
     painted: Counts
     weights: Array
+    shortlist: Shortlist | None = None  # what an iteration leaves to the next, where anything is to be left
 
     def rows(self, rows: slice) -> "Bags":
         return Bags(self.matched.rows(rows), self.painted.rows(rows), self.weights[rows])
@@ -101,9 +100,9 @@ def histograms(pi: Array, block: Shape) -> Array:
     return torus.window_sum(pi, block) / prod(block)
 
 
-def match_table(pi: Array, geometry: Geometry, beta: float, engine: Engine) -> tuple[Array, Array]:
-    """Compute beta log h for the blocks that are matched, and h itself."""
-    xp = arrays.namespace(pi)
+def windows_of(grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> tuple[Windows, Array]:
+    """Compute what bags are matched with, beta log h and log P, and h itself."""
+    pi, xp = grid.pi, arrays.namespace(grid.pi)
     table, h = xp.empty_like(pi), xp.empty_like(pi)
 
     def fill(features: slice) -> None:
@@ -112,27 +111,42 @@ def match_table(pi: Array, geometry: Geometry, beta: float, engine: Engine) -> t
         logs *= beta
 
     list(engine.map(fill, _feature_pieces(pi)))
-    return table, h
+    return Windows(table, grid.log_prior), h
 
 
-def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tuple[Any, Array]:
+def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | None = None) -> tuple[Any, Array]:
     """Compute q and log p(bag) of one block of bags (Eqs. qkl, qkl2, qklE).
 
-    Cells whose q is lost in rounding are dropped; where few are left, q comes back sparse.
+    Cells whose q is lost in rounding are dropped; where few are left, q comes back sparse. A search may find these few
+    without matching the bags with all cells.
 
     Returns
     -------
     q : (bags, cells), dense or CSR
     log_likelihood : (bags,), float64
     """
-    n_bags, n_cells = counts.shape[0], prod(log_prior.shape)
+    table, log_prior = windows.table, windows.log_prior.reshape(1, -1)
+    n_bags, n_cells = counts.shape[0], log_prior.shape[1]
     planes = counts.prepare(table)
     fewest = 1 if n_bags * n_cells < FEW_ENTRIES else FEWEST_CHUNKS
     chunks = pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // fewest))))
-    # One row of the prior per bag: NumPy adds a repeated row ten times faster than a broadcast one.
-    repeats = max(rows.stop - rows.start for rows in chunks) if arrays.is_numpy(log_prior) else 1
-    prior = arrays.namespace(log_prior).tile(log_prior.reshape(1, -1), (repeats, 1))
-    parts = list(engine.map(lambda rows: _posterior(counts.match(planes, rows), prior), chunks))
+
+    @cache
+    def prior() -> Array:  # NumPy adds rows that are repeated ten times faster than one that is broadcast
+        longest = max(rows.stop - rows.start for rows in chunks)
+        return np.tile(log_prior, (longest, 1)) if arrays.is_numpy(log_prior) else log_prior
+
+    def posterior(rows: slice) -> tuple[Any, Array]:
+        found = search.by_bounds(rows) if search else None
+        if found is not None:
+            return found
+        joint = counts.match(planes, rows)
+        joint += prior()[: len(joint)]
+        best = arrays.namespace(joint).max(joint, axis=1)
+        found = search.by_scores(rows, joint, best) if search else _few_cells(joint, best)
+        return found or _all_cells(joint, best)
+
+    parts = list(engine.map(posterior, chunks))
     log_likelihood = np.concatenate([part[1] for part in parts])
     if all(sp.issparse(part) for part, _ in parts):
         return sp.vstack([part for part, _ in parts], format="csr"), log_likelihood
@@ -142,15 +156,9 @@ def locate(counts: Counts, table: Array, log_prior: Array, engine: Engine) -> tu
     return q, log_likelihood
 
 
-def _posterior(joint: Array, log_prior: Array) -> tuple[Any, Array]:
-    """Turn log p(bag | cell), (bags, cells), into q and log p(bag); q is sparse where few cells count."""
+def _all_cells(joint: Array, best: Array) -> tuple[Any, Array]:
+    """Turn log p(bag, cell), (bags, cells), and that of the best cell into q and log p(bag)."""
     xp = arrays.namespace(joint)
-    joint += log_prior[: len(joint)]
-    best = xp.max(joint, axis=1)
-    if xp is np and joint.size >= FEW_ENTRIES:
-        kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
-        if kept.size < SPARSE_BELOW * joint.size:
-            return _from_kept(joint, best, kept)
     joint -= best[:, None]
     q = xp.exp(joint, out=joint)
     total = xp.sum(q, axis=1)
@@ -158,8 +166,13 @@ def _posterior(joint: Array, log_prior: Array) -> tuple[Any, Array]:
     return q, arrays.fetched(best) + np.log(arrays.fetched(total), dtype=np.float64)
 
 
-def _from_kept(joint: Array, best: Array, kept: Array) -> tuple[Any, Array]:
-    """Make q as CSR from the cells that count, given by their flat places, and log p(bag)."""
+def _few_cells(joint: Array, best: Array) -> tuple[Any, Array] | None:
+    """The same, q as CSR of the cells that count; None where they are many."""
+    if not arrays.is_numpy(joint) or joint.size < FEW_ENTRIES:
+        return None
+    kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
+    if kept.size >= SPARSE_BELOW * joint.size:
+        return None
     bag_of, cells = np.divmod(kept, joint.shape[1])
     ends = np.searchsorted(bag_of, np.arange(best.size + 1))
     q = np.exp(joint.ravel().take(kept) - best.take(bag_of))
@@ -171,23 +184,26 @@ def _from_kept(joint: Array, best: Array, kept: Array) -> tuple[Any, Array]:
 
 def e_step(shares: Iterable[Bags], grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:
     """Map every bag to the grid and gather what was seen where."""
-    table, h = match_table(grid.pi, geometry, beta, engine)
-    statistics: Statistics = engine.total(gather, shares, table, grid.log_prior, geometry)
+    windows, h = windows_of(grid, geometry, beta, engine)
+    statistics: Statistics = engine.total(gather, shares, windows, geometry)
     return statistics._replace(h=h) if geometry.matched == geometry.painted else statistics
 
 
-def gather(bags: Bags, engine: Engine, table: Array, log_prior: Array, geometry: Geometry) -> Statistics:
+def gather(bags: Bags, engine: Engine, windows: Windows, geometry: Geometry) -> Statistics:
     """Make the E step of one share of the bags, block by block."""
     bags = engine.ready(bags)
-    canvas = bags.painted.canvas(table)
+    canvas = bags.painted.canvas(windows.table)
     usage, log_likelihood = np.zeros(geometry.grid), 0.0
+    search = Search.of(bags.matched, windows, bags.shortlist)
     for rows in blocks(bags, geometry, engine):
         some = bags.rows(rows)
-        q, each = locate(some.matched, table, log_prior, engine)
+        q, each = locate(some.matched, windows, engine, search and search.rows(rows))
         q = _weighted(q, some.weights)
         some.painted.paint(q, engine, canvas)
         usage += np.asarray(arrays.fetched(q.sum(axis=0)), dtype=np.float64).reshape(geometry.grid)
         log_likelihood += float(each @ some.weights)
+    if search and bags.shortlist:
+        search.leave(bags.shortlist)
     return Statistics(bags.painted.planes(canvas), usage, log_likelihood)
 
 

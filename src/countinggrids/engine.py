@@ -7,7 +7,7 @@ one fixed tree. So the result is the same to the last bit wherever the shares ar
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -34,9 +34,32 @@ class Threads:
     chunk_entries: int = 2**20
 
     def map(self, function: Callable[..., Any], *items: Iterable[Any]) -> Iterator[Any]:
+        """Apply a function to items and give the results in order.
+
+        This thread works too, and does not wait for helpers that have not begun: to wake one takes as long as a small
+        piece of work.
+        """
         if self.n_threads == 1:
             return map(function, *items)
-        return _pool(self.n_threads, os.getpid()).map(function, *items)
+        pieces = list(zip(*items, strict=False))
+        results: list[Any] = [None] * len(pieces)
+        todo = enumerate(pieces)
+
+        def work() -> None:
+            for number, piece in todo:
+                results[number] = function(*piece)
+
+        pool = _pool(self.n_threads - 1, os.getpid())
+        helpers = [pool.submit(work) for _ in range(min(self.n_threads, len(pieces)) - 1)]
+        try:
+            work()
+        finally:
+            list(todo)  # where this thread has failed, helpers shall find nothing more to do
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
+        for helper in begun:
+            helper.result()
+        return iter(results)
 
     def total(self, function: Callable[..., Any], shares: Iterable[Any], *common: Any) -> Any:
         """Add up function(share, engine, *common) over the shares, one after the other.
@@ -121,7 +144,7 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _limit.lock:
         if _limit.users == 0:
-            _limit.lift = _controller(len(sys.modules)).limit(limits=1, user_api="blas").restore_original_limits
+            _limit.set()
         _limit.users += 1
     try:
         yield
@@ -133,10 +156,29 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class _Limit:
+    """The one limit of this process; it may be set in one thread and lifted in another."""
+
     def __init__(self) -> None:
         self.lock = Lock()
         self.users = 0
-        self.lift: Callable[[], None] = lambda: None
+        self.controller: Any = None
+        self.limiter: Any = None
+
+    def set(self) -> None:
+        self.controller = _controller(len(sys.modules))
+        self._hand_over()
+        self.limiter = self.controller.limit(limits=1, user_api="blas")
+
+    def lift(self) -> None:
+        self._hand_over()
+        self.limiter.restore_original_limits()
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let this thread, or whoever comes next, change the limit: threadpoolctl listens to one thread only."""
+        for library in self.controller.lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
 
 
 _limit = _Limit()

@@ -363,11 +363,11 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         runner = device.runner(self.device, self.dtype)
         grid = self._grid().placed(runner)
         with engine.one_blas_thread():
-            logs, _ = em.match_table(grid.pi, geometry, self._beta(), runner)
+            windows, _ = em.windows_of(grid, geometry, self._beta(), runner)
             for bags in sources.Shares(table, weights, checks.n_features_of(table, geometry), geometry):
                 bags = runner.ready(bags)
                 for rows in em.blocks(bags, geometry, runner):
-                    q, log_likelihood = em.locate(bags.rows(rows).matched, logs, grid.log_prior, runner)
+                    q, log_likelihood = em.locate(bags.rows(rows).matched, windows, runner)
                     yield q if sp.issparse(q) else arrays.fetched(q), log_likelihood
 
     @property

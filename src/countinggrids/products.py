@@ -206,11 +206,15 @@ def _slices(n: int, size: int) -> list[slice]:
 
 
 @lru_cache
-def compiled(kernel: Callable[..., None]) -> Callable[..., None]:
-    """Compile a kernel at its first use; nothing is kept on disk."""
+def compiled(kernel: Callable[..., Any], sums_freely: bool = False) -> Callable[..., Any]:
+    """Compile a kernel at its first use; nothing is kept on disk.
+
+    Where it sums freely, several terms are added at a time: in another order than written, but always the same one.
+    """
     import numba
 
-    quick: Callable[..., None] = numba.njit(nogil=True, error_model="numpy")(kernel)
+    how = {"reassoc", "contract", "nsz"} if sums_freely else False
+    quick: Callable[..., Any] = numba.njit(nogil=True, error_model="numpy", fastmath=how)(kernel)
     return quick
 
 

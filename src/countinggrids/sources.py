@@ -18,6 +18,7 @@ from countinggrids import checks, em, files
 from countinggrids.bags import coarsen, rows_of
 from countinggrids.geometry import Geometry
 from countinggrids.products import as_counts
+from countinggrids.shortlist import MOST_BOUNDS, Shortlist
 
 COLLECTION, COLLECTION_VERSION = "collection", 1
 MOST_SHARES = 64
@@ -120,10 +121,12 @@ class Shares:
     def __init__(self, table: Table, weights: Any, n_features: int, geometry: Geometry):
         self.table, self.weights, self.n_features, self.geometry = table, weights, n_features, geometry
         self.runs = runs_of(table.shape[0], n_features)
+        self.shortlists = [Shortlist(MOST_BOUNDS // len(self.runs)) for _ in self.runs]
 
     def __iter__(self) -> Iterator[em.Bags]:
-        for run, counts in zip(self.runs, self.table.cut(self.runs), strict=True):
-            yield bags_of(counts, self.weights[run], self.n_features, self.geometry, len(self.runs))
+        how = (self.n_features, self.geometry, len(self.runs))
+        for run, counts, shortlist in zip(self.runs, self.table.cut(self.runs), self.shortlists, strict=True):
+            yield bags_of(counts, self.weights[run], *how)._replace(shortlist=shortlist)
 
 
 def runs_of(n_bags: int, n_features: int) -> list[slice]:
@@ -139,6 +142,7 @@ def bags_of(counts: Any, weights: Any, n_features: int, geometry: Geometry, n_sh
         as_counts(matched, n_features, geometry.matched_offsets, geometry.grid),
         as_counts(counts, n_features, geometry.painted_offsets, geometry.grid, is_kept),
         weights,
+        Shortlist(MOST_BOUNDS // n_shares),
     )
 
 

@@ -147,7 +147,7 @@ def expected_terms(model: GridModel, X: Any) -> NDArray[np.float32]:
     counts = np.asarray(counts.toarray() if hasattr(counts, "toarray") else counts, dtype=np.float32)
     q = model.transform(X).astype(np.float32)
     with one_blas_thread():
-        table, _ = em.match_table(model._grid().pi, geometry, 1.0, default())
+        table = em.windows_of(model._grid(), geometry, 1.0, default())[0].table
     offsets = geometry.matched_offsets
     expected = [q @ torus.shift(table, offset).reshape(len(table), -1).T for offset in offsets]
     return counts.reshape(len(counts), len(offsets), -1) * np.stack(expected, axis=1)

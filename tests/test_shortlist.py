@@ -1,0 +1,173 @@
+"""Bounds change nothing but the time: with them, without them, and against all cells."""
+
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cases import ENGINE, GEOMETRIES, as_bags, random_grid
+from countinggrids import em, products, shortlist
+from countinggrids.geometry import Geometry
+from countinggrids.shortlist import Search, Shortlist, Windows
+
+N_FEATURES = 5
+LARGER = {
+    "1 axis": Geometry.of(70, 6),
+    "2 axes": Geometry.of((17, 14), (4, 4)),
+    "3 axes": Geometry.of((7, 8, 5), (3, 2, 2)),
+    "tessellated": Geometry.of((17, 14), (4, 4), (2, 2)),
+    "hybrid": Geometry.of((17, 14), (4, 4), (2, 1), (4, 2)),
+    "groups": Geometry((300,), (1,), (1,), (1,), groups=4),
+}
+
+
+@pytest.fixture(autouse=True)
+def always_search(monkeypatch):
+    monkeypatch.setattr(shortlist, "WORTHWHILE", 0)
+    monkeypatch.setattr(em, "FEW_ENTRIES", 0)
+
+
+def sharp_bags(rng, geometry, dtype, n_bags=40):
+    """Bags of many tokens, whose posteriors are sharp."""
+    columns = geometry.n_column_sections * N_FEATURES
+    counts = rng.multinomial(2000, rng.dirichlet(np.ones(columns)), n_bags)
+    counts[1] = rng.multinomial(3000, rng.dirichlet(np.full(columns, 0.3)))
+    return as_bags(counts * rng.integers(1, 5, (n_bags, 1)), geometry, dtype=dtype)
+
+
+def iterations(bags, grid, geometry, n=8):
+    """Learn, and give what each iteration has seen."""
+    for _ in range(n):
+        statistics = em.e_step([bags], grid, geometry, 1.0, ENGINE)
+        grid = em.m_step(grid, statistics, geometry, np.full(len(grid.pi), 0.1), "smoothed", ENGINE)
+        yield statistics, grid
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", LARGER)
+def test_bounds_change_no_bit(rng, kind, dtype):
+    geometry = LARGER[kind]
+    grid = random_grid(rng, geometry, N_FEATURES, dtype)
+    bags = sharp_bags(rng, geometry, dtype)
+    kept = bags._replace(shortlist=Shortlist())
+    pairs = zip(iterations(kept, grid, geometry), iterations(bags, grid, geometry), strict=True)
+    for (ours, mine), (theirs, their) in pairs:
+        np.testing.assert_array_equal(ours.seen, theirs.seen)
+        np.testing.assert_array_equal(mine.log_prior, their.log_prior)
+        assert ours.log_likelihood == theirs.log_likelihood
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-10)])
+@pytest.mark.parametrize("kind", LARGER)
+def test_what_a_search_finds_is_what_matching_all_cells_gives(rng, monkeypatch, kind, dtype, tolerance):
+    geometry = LARGER[kind]
+    grid = random_grid(rng, geometry, N_FEATURES, dtype)
+    bags = sharp_bags(rng, geometry, dtype)
+    searched = [seen for seen, _ in iterations(bags._replace(shortlist=Shortlist()), grid, geometry)]
+    monkeypatch.setattr(shortlist, "WORTHWHILE", np.inf)
+    for ours, (theirs, _) in zip(searched, iterations(bags, grid, geometry), strict=True):
+        np.testing.assert_allclose(ours.seen, theirs.seen, rtol=tolerance, atol=tolerance * theirs.seen.max())
+        assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=tolerance)
+
+
+@pytest.mark.parametrize("kind", LARGER)
+def test_no_cell_exceeds_its_bound(rng, monkeypatch, kind):
+    monkeypatch.setattr(shortlist, "FEW_TILES", 2)  # bounds are kept however many tiles are left
+    geometry = LARGER[kind]
+    grid = random_grid(rng, geometry, N_FEATURES)
+    bags = sharp_bags(rng, geometry, "float64")._replace(shortlist=Shortlist())
+    tiles = shortlist.tiles_of(geometry.grid, tuple(bags.matched.offsets))
+    n_known = 0
+    for _ in range(6):
+        windows, _ = em.windows_of(grid, geometry, 1.0, ENGINE)
+        [(_, grid)] = iterations(bags, grid, geometry, 1)
+        upper, since = bags.shortlist.take()
+        bags.shortlist.put(upper, since)
+        joint = bags.matched.match(bags.matched.prepare(windows.table), slice(None)) + windows.log_prior.ravel()
+        highest = joint[:, tiles.cells].max(axis=2)
+        assert (upper >= highest - 1e-9 * abs(highest)).all()
+        n_known += np.isfinite(upper).sum()
+    assert n_known > 0
+
+
+def test_bounds_spare_the_product_with_all_cells(rng, monkeypatch):
+    geometry = LARGER["2 axes"]
+    grid = random_grid(rng, geometry, N_FEATURES)
+    bags = sharp_bags(rng, geometry, "float64")._replace(shortlist=Shortlist())
+    for _, grid in iterations(bags, grid, geometry, 30):  # noqa: B007, B020
+        pass
+    monkeypatch.setattr(products.DenseCounts, "match", lambda *_: pytest.fail("all cells were matched"))
+    list(iterations(bags, grid, geometry, 2))
+
+
+def test_a_flat_posterior_is_worked_out_from_all_cells(rng):
+    geometry = LARGER["2 axes"]
+    grid = random_grid(rng, geometry, N_FEATURES)
+    bags = as_bags(rng.multinomial(3, np.full(N_FEATURES, 0.2), 20), geometry)._replace(shortlist=Shortlist())
+    [(statistics, _)] = iterations(bags, grid, geometry, 1)
+    assert np.isposinf(bags.shortlist.take()[0]).all()
+    assert (statistics.usage > 0).all()
+
+
+@pytest.mark.parametrize("row", GEOMETRIES)
+def test_tiles_hold_every_cell_once(row):
+    geometry = GEOMETRIES[row]
+    tiles = shortlist.tiles_of(geometry.grid, tuple(geometry.matched_offsets))
+    assert sorted(tiles.cells[tiles.is_real]) == list(range(geometry.n_cells))
+    for cells, is_real in zip(tiles.cells, tiles.is_real, strict=True):
+        assert is_real[0]
+        assert (cells[~is_real] == cells[0]).all()
+
+
+def test_places_are_where_sections_begin():
+    tiles = shortlist.tiles_of((5, 6), ((0, 0), (2, 3)))
+    cells = np.arange(30).reshape(5, 6)
+    for tile, slot in product(range(len(tiles.cells)), range(16)):
+        i, j = divmod(tiles.cells[tile, slot], 6)
+        assert tiles.places[0, tile, slot] == cells[i, j]
+        assert tiles.places[1, tile, slot] == cells[(i + 2) % 5, (j + 3) % 6]
+
+
+def test_the_rise_is_the_largest_of_each_tile(rng):
+    before, now = (Windows(rng.random((3, 5, 6)), rng.random((5, 6))) for _ in range(2))
+    tiles = shortlist.tiles_of((5, 6), ((0, 0), (1, 2)))
+    rise, of_prior = now.rise_since(before, tiles)
+    change = (now.table - before.table).reshape(3, 30)
+    for tile in range(len(tiles.cells)):
+        assert of_prior[tile] == (now.log_prior - before.log_prior).ravel()[tiles.cells[tile]].max()
+        for section, feature in product(range(2), range(3)):
+            wanted = change[feature, tiles.places[section, tile]].max()
+            assert rise[tile, 3 * section + feature] == wanted
+    assert now.rise_since(before, tiles)[0] is rise
+
+
+def test_iterations_do_not_hold_those_before_them(rng):
+    first, second, third = (Windows(rng.random((3, 5, 6)), rng.random((5, 6))) for _ in range(3))
+    tiles = shortlist.tiles_of((5, 6), ((0, 0),))
+    second.rise_since(first, tiles)
+    third.rise_since(second, tiles)
+    assert second._rise is None
+
+
+def test_a_shortlist_gives_what_it_keeps_once_and_has_limits(rng):
+    windows = Windows(rng.random((3, 5, 6)), rng.random((5, 6)))
+    kept = Shortlist(room=12)
+    kept.put(np.ones((3, 4)), windows)
+    assert kept.take()[1] is windows
+    assert kept.take() is None
+    kept.put(np.ones((3, 5)), windows)
+    assert kept.take() is None
+    kept.put(np.ones((3, 4)), windows)
+    assert pickle.loads(pickle.dumps(kept)).take() is None
+
+
+def test_few_bags_and_large_tables_are_not_searched(rng, monkeypatch):
+    geometry = LARGER["2 axes"]
+    counts = sharp_bags(rng, geometry, "float64").matched
+    windows, _ = em.windows_of(random_grid(rng, geometry, N_FEATURES), geometry, 1.0, ENGINE)
+    assert Search.of(counts, windows, None) is not None
+    monkeypatch.setattr(shortlist, "LARGEST_TABLE", counts.shape[1] * geometry.n_cells - 1)
+    assert Search.of(counts, windows, None) is None
+    monkeypatch.undo()
+    assert Search.of(counts, windows, None) is None
