@@ -102,6 +102,16 @@ def test_held_out_frames_are_one_run_of_every_clip():
     assert (sequences.held_in(items, 4) != is_train).any()
 
 
+def test_a_place_has_whole_clips_and_not_too_many_frames():
+    items = frames([30, 50, 40, 30, 200, 5])
+    items = items.with_columns(label=["often"] * 150 + ["long"] * 200 + ["rarely"] * 5)
+    kept = tower.few_clips(items, most=100)
+    names, lengths = np.unique(kept["sequence"].astype(str), return_counts=True)
+    assert {"clip 4", "clip 5"} <= set(names)  # at least one clip of each place, however long
+    assert 50 <= (kept["label"] == "often").sum() <= 100
+    assert all(n == (items["sequence"] == name).sum() for name, n in zip(names, lengths, strict=True))
+
+
 def test_position_runs_along_each_clip():
     assert tower.position(frames([4, 2])).tolist() == [0, 0.25, 0.5, 0.75, 0, 0.5]
 

@@ -58,8 +58,6 @@ def run(shop: Workshop) -> Report:
         "every clip is held out and labelled by the nearest mapped frame on the torus; for LDA, by the nearest "
         f"shares of ten topics. The epitomes of pixels have the same capacity and see images of {PIXELS}x{PIXELS} "
         "pixels.",
-        "The places with most frames are nearly all hallways, one above the other, and none of the models tells floors "
-        "apart without labels: chance is about ten per cent. The set stands in badly for the paper's here.",
     ]
     table = Table("Places without labels, right, %", ["model", "ours", "the paper's"], rows)
     return Report(

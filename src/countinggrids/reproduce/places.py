@@ -47,13 +47,15 @@ def run(shop: Workshop) -> Report:
 
     folds = range(1 if shop.is_quick else N_FOLDS)
     entered = [name for panel in PANELS.values() for name in panel]
-    ten, chosen = contest(shop, "places, ten folds", fold, {}, {}, entered, folds)
-    thirteen, _ = contest(shop, f"places, {N_FEW} a place", few, PAPER, {}, list(PAPER))
+    what = {"places": "areas", "most frames": tower.MOST_FRAMES}
+    ten, chosen = contest(shop, "places, ten folds", fold, {}, what, entered, folds)
+    thirteen, _ = contest(shop, f"places, {N_FEW} a place", few, PAPER, what, list(PAPER))
     ten.caption, thirteen.caption = f"{N_FOLDS} folds: {ten.caption}", f"{N_FEW} images a place: {thirteen.caption}"
     _draw(shop, ten.rows)
     n_places = len(set(items["label"].astype(str)))
     notes = [
-        f"The {n_places} places with most frames. A fold is a tenth of every clip in a row, so that "
+        f"The {n_places} places with most frames, of which whole clips with at most {tower.MOST_FRAMES} frames in "
+        "all are taken. A fold is a tenth of every clip in a row, so that "
         f"frames are not tried beside their neighbours in time; for {N_FEW} images a place these come from the first "
         "70% of each clip, and the last 30% are tried. Nothing is chosen on the walks: settings are set in "
         "advance, to some of those that the scenes choose from, and every model is learnt once. The paper's figures "

@@ -15,9 +15,11 @@ from countinggrids.reproduce.workshop import Workshop
 Array = NDArray[Any]
 WORDS, COLOURS, N_PLACES = 200, 64, 32
 """Visual words, colours, and places: as many as the paper has."""
+MOST_FRAMES = 120
+"""Frames of a place: there are more than a thousand of hallways, and twenty of a post office."""
 DATA = (
     "Data: walks through 25 floors of a tower with a hand-held camera, one frame a second, stand in for {}, which "
-    "cannot be had; a place is a floor and an area of it."
+    "cannot be had; a place is an area, such as the hallways or the post office, on whichever floor."
 )
 
 
@@ -27,7 +29,19 @@ def frames(shop: Workshop) -> Items:
     if root is None or shop.data is None:
         raise ValueError("the walks through the tower are not here; wanted ietower.tar and ietower.csv; give --data")
     items = datasets.ietower(root, shop.data / "ietower.csv")
-    return most_frequent(items, 3 if shop.is_quick else N_PLACES)
+    items = items.with_columns(label=[label.partition(" ")[2] for label in items["label"]])
+    return most_frequent(few_clips(items), 3 if shop.is_quick else N_PLACES)
+
+
+def few_clips(items: Items, most: int = MOST_FRAMES) -> Items:
+    """Keep whole clips of every place, drawn at random, while they have no more than so many frames."""
+    labels, clips = items["label"].astype(str), items["sequence"].astype(str)
+    kept: list[str] = []
+    for place in np.unique(labels):
+        names, lengths = np.unique(clips[labels == place], return_counts=True)
+        order = np.random.default_rng(0).permutation(len(names))
+        kept.extend(names[order[np.cumsum(lengths[order]) <= max(most, lengths[order[0]])]])
+    return items.take(np.isin(clips, kept))
 
 
 def most_frequent(items: Items, n: int) -> Items:
