@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import countinggrids as cg
 from cases import ENGINE, GEOMETRIES, as_bags, random_grid
 from countinggrids import em, products, shortlist
 from countinggrids.geometry import Geometry
@@ -16,6 +17,7 @@ LARGER = {
     "1 axis": Geometry.of(70, 6),
     "2 axes": Geometry.of((17, 14), (4, 4)),
     "3 axes": Geometry.of((7, 8, 5), (3, 2, 2)),
+    "4 axes": Geometry.of((5, 4, 3, 5), (2, 2, 1, 2)),
     "tessellated": Geometry.of((17, 14), (4, 4), (2, 2)),
     "hybrid": Geometry.of((17, 14), (4, 4), (2, 1), (4, 2)),
     "groups": Geometry((300,), (1,), (1,), (1,), groups=4),
@@ -160,6 +162,16 @@ def test_a_shortlist_gives_what_it_keeps_once_and_has_limits(rng):
     assert kept.take() is None
     kept.put(np.ones((3, 4)), windows)
     assert pickle.loads(pickle.dumps(kept)).take() is None
+
+
+def test_a_table_on_disk_gives_the_bits_of_one_in_memory(rng, tmp_path):
+    X = rng.multinomial(2000, rng.dirichlet(np.ones(N_FEATURES)), 60).astype("float32")
+    np.save(tmp_path / "counts.npy", X)
+    made = [
+        cg.CountingGrid((9, 9), 3, anneal=None, max_iter=12, tol=0, random_state=0).fit(each)
+        for each in (X, tmp_path / "counts.npy")
+    ]
+    np.testing.assert_array_equal(made[0].pi_, made[1].pi_)
 
 
 def test_few_bags_and_large_tables_are_not_searched(rng, monkeypatch):

@@ -27,7 +27,7 @@ LOST = {"float32": np.float32(np.log(1e-6)), "float64": np.log(1e-16)}
 SPARSE_BELOW = 1 / 20
 """Share of cells a bag's posterior must leave above rounding for its block to be painted from a sparse q."""
 TILE_SIDE = {1: 16, 2: 4, 3: 3}
-"""Cells along each axis of a tile, by the number of axes."""
+"""Cells along each axis of a tile, by the number of axes; two where there are more axes."""
 WORTHWHILE = 2**28
 """Multiplications of a full matching from which bounds pay, compiling the loops included."""
 LARGEST_TABLE = 2**22
@@ -95,7 +95,7 @@ class Tiles(NamedTuple):
 @lru_cache(maxsize=16)
 def tiles_of(grid: Shape, offsets: tuple[Shape, ...]) -> Tiles:
     """Cut a grid into tiles."""
-    side = TILE_SIDE[len(grid)]
+    side = TILE_SIDE.get(len(grid), 2)
     at = np.indices(grid).reshape(len(grid), -1)
     counts = [-(-e // side) for e in grid]
     tile = np.atleast_1d(np.ravel_multi_index(tuple(at // side), counts))
