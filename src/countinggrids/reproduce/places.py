@@ -80,11 +80,12 @@ def _draw(shop: Workshop, rows: Sequence[Sequence[str]]) -> None:
     """Draw a panel for each tessellation."""
     made = figure(11, 3.2)
     shares = {row[0]: [float(part) for part in row[1].split(" +- ")] for row in rows}
-    for axes, (title, names) in zip(made.subplots(1, len(PANELS), sharey=True), PANELS.items(), strict=True):
+    panels = made.subplots(1, len(PANELS), sharey=True, width_ratios=[len(names) + 0.5 for names in PANELS.values()])
+    for axes, (title, names) in zip(panels, PANELS.items(), strict=True):
         short = [name.replace(" 4x4", "").replace(" 1x1", "").replace(" 2x2", "") for name in names]
         spreads = [shares[name][1] if len(shares[name]) > 1 else 0 for name in names]
         axes.bar(short, [shares[name][0] for name in names], yerr=spreads, color="C0", width=0.6)
-        axes.set_title(title)
-        axes.tick_params(axis="x", rotation=20)
+        axes.set(title=title, xlim=(-0.75, len(names) - 0.25))
+        axes.set_xticks(range(len(short)), short, rotation=20, ha="right")
     made.axes[0].set_ylabel("right, %")
     made.savefig(shop.folder / "places.png")
