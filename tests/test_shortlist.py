@@ -164,6 +164,7 @@ def test_a_shortlist_gives_what_it_keeps_once_and_has_limits(rng):
     assert pickle.loads(pickle.dumps(kept)).take() is None
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_table_on_disk_gives_the_bits_of_one_in_memory(rng, tmp_path):
     X = rng.multinomial(2000, rng.dirichlet(np.ones(N_FEATURES)), 60).astype("float32")
     np.save(tmp_path / "counts.npy", X)
