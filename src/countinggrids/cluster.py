@@ -27,6 +27,8 @@ ATTEMPTS = 3
 """How often an iteration is sent out: its grid is lost where all workers that hold it die."""
 PATIENCE = 10.0
 """Seconds in which a scheduler must answer."""
+SENDING = 90.0
+"""Seconds in which a grid must have gone out, or it is sent again."""
 REACHING = 2.0
 """Seconds in which a worker must answer for the grid to go to it past the scheduler."""
 
@@ -158,7 +160,9 @@ class Kept:
         ) from lost
 
     def _total(self, function: Callable[..., Any], engine: Threads, common: tuple[Any, ...]) -> Any:
-        [sent] = self.client.scatter([common], broadcast=True, hash=False, direct=self.is_direct)
+        how = {"broadcast": True, "hash": False, "direct": self.is_direct, "timeout": PATIENCE}
+        # Where a worker dies while it is sent to, Dask may wait for its answer for ever.
+        [sent] = self.client.sync(self.client._scatter, [common], **how, callback_timeout=SENDING)
         homes = list(_homes(self.client, len(self.futures)))
 
         def work(start: int, stop: int) -> Any:
