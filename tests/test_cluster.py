@@ -1,5 +1,6 @@
 """Bags on a Dask cluster: the bits of one process on any number of workers, and when workers die."""
 
+import asyncio
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from countinggrids import cluster, sources
 from countinggrids.cli import app
 from countinggrids.engine import Threads
 from countinggrids.features.text import Document
+from countinggrids.shortlist import Windows
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -141,6 +143,21 @@ def test_bags_stay_on_the_workers(X, client, monkeypatch):
     kept = table.shares(np.ones(150, "f4"), 40, model()._geometry())
     assert kept.total(counted, Threads(1), np.zeros(5)) == 150
     assert len(moved) == 1
+
+
+def test_a_grid_that_does_not_arrive_is_sent_again(X, client, monkeypatch):
+    async def never(*_, **how):
+        monkeypatch.undo()
+        await asyncio.sleep(60)
+
+    kept = cluster.read(model(), odd_blocks(X), is_fitting=True).shares(np.ones(150, "f4"), 40, model()._geometry())
+    monkeypatch.setattr(cluster, "SENDING", 0.2)
+    monkeypatch.setattr(client, "_scatter", never)
+    assert kept.total(counted, Threads(1), np.zeros(5)) == 150
+
+
+def test_large_grids_have_more_time_to_arrive():
+    assert sys.getsizeof(Windows(np.zeros((100, 30, 40), "f4"), np.zeros((30, 40), "f4"))) >= 4 * 101 * 1200
 
 
 class Count(int):

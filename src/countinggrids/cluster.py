@@ -27,12 +27,10 @@ ATTEMPTS = 3
 """How often an iteration is sent out: its grid is lost where all workers that hold it die."""
 PATIENCE = 10.0
 """Seconds in which a scheduler must answer."""
-SENDING = 90.0
-"""Seconds in which a grid must have gone out, or it is sent again."""
+SENDING, SLOWEST = 60.0, 1e6
+"""Seconds, and bytes a second more, in which a grid must have gone out, or it is sent again."""
 REACHING = 2.0
 """Seconds in which a worker must answer for the grid to go to it past the scheduler."""
-
-
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Which limits of the allocator are set, as malloc.h numbers them."""
 
@@ -160,9 +158,12 @@ class Kept:
         ) from lost
 
     def _total(self, function: Callable[..., Any], engine: Threads, common: tuple[Any, ...]) -> Any:
-        how = {"broadcast": True, "hash": False, "direct": self.is_direct, "timeout": PATIENCE}
+        from dask.sizeof import sizeof
+
         # Where a worker dies while it is sent to, Dask may wait for its answer for ever.
-        [sent] = self.client.sync(self.client._scatter, [common], **how, callback_timeout=SENDING)
+        patience = SENDING + sizeof(common) / SLOWEST
+        how = {"broadcast": True, "hash": False, "direct": self.is_direct, "timeout": PATIENCE}
+        [sent] = self.client.sync(self.client._scatter, [common], **how, callback_timeout=patience)
         homes = list(_homes(self.client, len(self.futures)))
 
         def work(start: int, stop: int) -> Any:
@@ -224,7 +225,7 @@ def _stacked(pieces: list[Any], dtype: Any) -> Any:
 
 def _bags(counts: Any, weights: Any, n_features: int, geometry: Geometry, n_shares: int) -> em.Bags:
     weights = np.ones(counts.shape[0], counts.dtype) if weights is None else weights
-    return sources.bags_of(counts, weights, n_features, geometry, n_shares)
+    return sources.bags_of(counts, weights, n_features, geometry, n_shares, sources.shortlist_of(n_shares))
 
 
 def _surveys(client: Any, futures: list[Any]) -> Iterator[tuple[str, int, int, bool]]:

@@ -55,6 +55,10 @@ class Windows:
         self.table, self.log_prior = table, log_prior
         self._rise: tuple[Windows, Array, Array] | None = None
 
+    def __sizeof__(self) -> int:
+        """Give the bytes of its arrays, for who has to send it."""
+        return int(self.table.nbytes + self.log_prior.nbytes)
+
     @cached_property
     def by_cell(self) -> Array:
         """Give the table as (cells, features)."""
@@ -110,7 +114,7 @@ def tiles_of(grid: Shape, offsets: tuple[Shape, ...]) -> Tiles:
 
 
 class Shortlist:
-    """What one iteration leaves to the next about some bags: their bounds, and the windows these held for.
+    """What one iteration leaves to the next about a share of the bags: their bounds, and the windows these held for.
 
     It is taken out and put back as a whole, so that an iteration that is broken off leaves nothing half done.
 
@@ -211,7 +215,7 @@ class Search:
         cells = np.empty(int(SPARSE_BELOW * n_bags * n_cells), np.int32)
         q, ends = np.empty(cells.size, dtype), np.empty(n_bags + 1, np.int32)
         log_likelihood = np.empty(n_bags)
-        n_kept = compiled(_few_cells, True)(
+        n_kept = compiled(_work_out, True)(
             counts, self.windows.by_cell, self.tiles.places, self.prior, self.tiles.cells, upper, LOST[dtype.name],
             dtype.type(ROUNDING * np.finfo(dtype).eps), dtype.type(-np.inf), few, cells, q, ends, log_likelihood,
         )  # fmt: skip
@@ -220,7 +224,7 @@ class Search:
         return sp.csr_array((q[:n_kept], cells[:n_kept], ends), shape=(n_bags, n_cells)), log_likelihood
 
 
-def _few_cells(  # type: ignore[no-untyped-def]
+def _work_out(  # type: ignore[no-untyped-def]
     counts, table, places, prior, cells, upper, lost, rounding, lowest, few, kept, q, ends, log_likelihood
 ):
     """Work out q of bags from the tiles that may matter; give how many cells it has, or -1 where they are too many."""

@@ -121,12 +121,17 @@ class Shares:
     def __init__(self, table: Table, weights: Any, n_features: int, geometry: Geometry):
         self.table, self.weights, self.n_features, self.geometry = table, weights, n_features, geometry
         self.runs = runs_of(table.shape[0], n_features)
-        self.shortlists = [Shortlist(MOST_BOUNDS // len(self.runs)) for _ in self.runs]
+        self.shortlists = [shortlist_of(len(self.runs)) for _ in self.runs]
 
     def __iter__(self) -> Iterator[em.Bags]:
         how = (self.n_features, self.geometry, len(self.runs))
         for run, counts, shortlist in zip(self.runs, self.table.cut(self.runs), self.shortlists, strict=True):
-            yield bags_of(counts, self.weights[run], *how)._replace(shortlist=shortlist)
+            yield bags_of(counts, self.weights[run], *how, shortlist)
+
+
+def shortlist_of(n_shares: int) -> Shortlist:
+    """Make the shortlist of one of so many shares, which share the room."""
+    return Shortlist(MOST_BOUNDS // n_shares)
 
 
 def runs_of(n_bags: int, n_features: int) -> list[slice]:
@@ -134,7 +139,9 @@ def runs_of(n_bags: int, n_features: int) -> list[slice]:
     return em.pieces(n_bags, max(-(-n_bags // MOST_SHARES), SHARE_BAGS, int(n_features * BAGS_PER_FEATURE)))
 
 
-def bags_of(counts: Any, weights: Any, n_features: int, geometry: Geometry, n_shares: int) -> em.Bags:
+def bags_of(
+    counts: Any, weights: Any, n_features: int, geometry: Geometry, n_shares: int, shortlist: Shortlist
+) -> em.Bags:
     """Bring the counts of one of so many shares into the forms that EM wants."""
     matched = coarsen(counts, n_features, geometry.painted, geometry.matched)
     is_kept = sp.issparse(counts) and counts.nnz * n_shares <= KEPT_TRANSPOSES
@@ -142,7 +149,7 @@ def bags_of(counts: Any, weights: Any, n_features: int, geometry: Geometry, n_sh
         as_counts(matched, n_features, geometry.matched_offsets, geometry.grid),
         as_counts(counts, n_features, geometry.painted_offsets, geometry.grid, is_kept),
         weights,
-        Shortlist(MOST_BOUNDS // n_shares),
+        shortlist,
     )
 
 
