@@ -1,12 +1,14 @@
 """Stepwise EM: an iteration of the annealing looks at one batch of bags."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import countinggrids as cg
 from cases import GEOMETRIES, as_bags, random_counts, random_grid
-from countinggrids import checkpoints, em, engine, learn, sources
+from countinggrids import checkpoints, em, engine, learn, recipe, sources
 
 
 @pytest.fixture
@@ -33,11 +35,22 @@ def test_a_batch_moves_what_was_seen_half_of_the_way(rng):
     bags = [as_bags(random_counts(rng, geometry), geometry) for _ in range(2)]
     first, second = (em.e_step([each], grid, geometry, 1.0, engine.Threads(1)) for each in bags)
     batches = learn.Batches(iter([([bags[0]], 2.0), ([bags[1]], 3.0)]))
-    given = [batches.e_step(grid, geometry, 1.0, engine.Threads(1)) for _ in range(2)]
-    np.testing.assert_allclose(given[0].seen, 2 * first.seen)
-    np.testing.assert_allclose(given[1].seen, first.seen + 1.5 * second.seen)
-    np.testing.assert_allclose(given[1].usage, first.usage + 1.5 * second.usage)
-    assert given[1].log_likelihood == pytest.approx(first.log_likelihood + 1.5 * second.log_likelihood)
+    given = batches.e_step(grid, geometry, 1.0, engine.Threads(1))
+    np.testing.assert_allclose(given.seen, 2 * first.seen)
+    given = batches.e_step(grid, geometry, 1.0, engine.Threads(1))
+    np.testing.assert_allclose(given.seen, first.seen + 1.5 * second.seen)
+    np.testing.assert_allclose(given.usage, first.usage + 1.5 * second.usage)
+    assert given.log_likelihood == pytest.approx(first.log_likelihood + 1.5 * second.log_likelihood)
+
+
+def test_batches_cool_faster_and_settle_at_once():
+    cooling = recipe.Cooling(0.1, recipe.RATE, 1.0)
+    whole = recipe.Recipe(cooling, recipe.Eta(None, 0.3), recipe.Eta(None, 0.2), "smoothed", 500, 1e-3)
+    batches = replace(whole, has_batches=True)
+    assert [limit for *_, limit in whole.phases()[-3:]] == [np.inf, 1e-2, 1e-3]
+    assert [limit for *_, limit in batches.phases()[-3:]] == [np.inf, np.inf, 1e-3]
+    assert batches.phases()[:-1] == whole.phases()[:-2]
+    assert whole.refining().cooling.rate == recipe.QUICK_RATE < batches.refining().cooling.rate
 
 
 @pytest.mark.parametrize("is_held", [True, False])

@@ -77,11 +77,13 @@ class Batches:
         self.past: Statistics | None = None
 
     def e_step(self, grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:
-        """Make the E step of `em.e_step`, for all bags, from the next batch."""
+        """Make the E step of `em.e_step`, for all bags, from the next batch; what the one before gave is used up."""
         shares, times = next(self.batches)
-        now = e_step(shares, grid, geometry, beta, engine).scaled(times)
+        now = e_step(shares, grid, geometry, beta, engine)
+        pace = 1.0 if self.past is None else PACE
+        now = now.scaled(pace * times)
         if self.past is not None:
-            now = now.scaled(PACE).plus(self.past.scaled(1 - PACE))
+            now = now.plus(self.past.scaled(1 - pace))
         self.past = now
         return now
 

@@ -337,13 +337,12 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _recipe(
         self, table: sources.Table, weights: Array, n_features: int, batch_size: int | None = None
     ) -> recipes.Recipe:
-        cooling = None
+        cooling, has_batches = None, batch_size is not None and batch_size < table.shape[0]
         if isinstance(self.anneal, str):
             some = np.arange(0, table.shape[0], max(1, table.shape[0] // recipes.CRITICAL_BAGS))
             whole = coarsen(table.take(some), n_features, (table.shape[1] // n_features,), (1,))
             start = min(1.0, recipes.critical_beta(whole, weights[some]))
-            is_whole = batch_size is None or batch_size >= table.shape[0]
-            rate = recipes.RATE if is_whole else recipes.BATCH_RATE
+            rate = recipes.BATCH_RATE if has_batches else recipes.RATE
             cooling = recipes.Cooling(start, rate, 1.0, recipes.FORMED * start).within(self.max_iter * 3 // 5)
         elif self.anneal is not None:
             cooling = recipes.Cooling(*(float(value) for value in self.anneal))
@@ -352,7 +351,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             settled = recipes.Eta(None, recipes.SETTLED_SHARE, recipes.SETTLED_TOTAL)
         else:
             forming = settled = recipes.Eta(checks.check_eta(self.eta, self._geometry(), n_features))
-        return recipes.Recipe(cooling, forming, settled, self.location_prior, self.max_iter, self.tol)
+        return recipes.Recipe(cooling, forming, settled, self.location_prior, self.max_iter, self.tol, has_batches)
 
     def _posteriors(self, X: Any) -> Iterator[tuple[Any, NDArray[np.float64]]]:
         """Give q and log p(bag) of one block of bags after the other."""

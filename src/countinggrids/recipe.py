@@ -14,8 +14,8 @@ from countinggrids.arrays import Array
 
 RATE, QUICK_RATE = 1.01, 1.05
 """Growth of beta in one iteration: while the layout forms, and after that."""
-BATCH_RATE = 1.02
-"""The same while the layout forms from batches, which move a grid more than all bags together do."""
+BATCH_RATE, BATCH_QUICK_RATE = 1.02, 1.1
+"""The same from batches, which move a grid more than all bags together do: while it forms, and on the full grid."""
 FORMED = 3.0
 """Where the layout has formed, in critical betas."""
 CRITICAL_BAGS = 10_000
@@ -100,6 +100,7 @@ class Recipe:
     location_prior : "smoothed", "exact" or "uniform"
     max_iter : iterations at the most
     tol : change of the objective per token below which a phase ends
+    has_batches : whether iterations look at batches while beta grows
     """
 
     cooling: Cooling | None
@@ -108,6 +109,7 @@ class Recipe:
     location_prior: str
     max_iter: int
     tol: float
+    has_batches: bool = False
 
     def scouting(self) -> "Recipe":
         """Stop where the layout stands."""
@@ -117,14 +119,19 @@ class Recipe:
         """Start where the layout stands already."""
         assert self.cooling is not None
         start = min(self.cooling.end, REFINING * self.cooling.start)
-        return replace(self, cooling=Cooling(start, QUICK_RATE, self.cooling.end).within(self.max_iter // 2))
+        rate = BATCH_QUICK_RATE if self.has_batches else QUICK_RATE
+        return replace(self, cooling=Cooling(start, rate, self.cooling.end).within(self.max_iter // 2))
 
     def phases(self) -> list[tuple[float, Eta, float]]:
-        """Give (beta, eta, tolerance) of every phase; a phase ends when the objective changes less than that."""
+        """Give (beta, eta, tolerance) of every phase; a phase ends when the objective changes less than that.
+
+        The layout settles before the pseudocounts are weakened. Not so after batches: there it takes a third of the
+        time and ends no better.
+        """
         if self.cooling is None:
             return [(1.0, self.settled, self.tol)]
         phases = [(beta, self.forming, np.inf) for beta in self.cooling.betas()]
-        if self.forming != self.settled:
+        if self.forming != self.settled and not self.has_batches:
             phases.append((self.cooling.end, self.forming, 10 * self.tol))
         return [*phases, (self.cooling.end, self.settled, self.tol)]
 
