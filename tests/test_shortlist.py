@@ -28,6 +28,7 @@ LARGER = {
 def always_search(monkeypatch):
     monkeypatch.setattr(shortlist, "WORTHWHILE", 0)
     monkeypatch.setattr(em, "FEW_ENTRIES", 0)
+    monkeypatch.setattr(products, "WORTH_COMPILING", 0)
 
 
 def sharp_bags(rng, geometry, dtype, n_bags=40):

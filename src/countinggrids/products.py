@@ -30,8 +30,8 @@ SMALL = 2**26
 """Products of fewer multiplications than this are dense whatever the share: nothing needs compiling then."""
 WORTH_A_THREAD = 2**24
 """Multiplications below which handing a product to another thread costs more than it saves."""
-ADDING_UP = 16
-"""Bags a cell must have on average before adding up one more partial result costs less than another thread saves."""
+WORTH_COMPILING = 2**28
+"""Multiplications of the dense product from which painting from a sparse q is compiled."""
 
 
 class Runner(Protocol):
@@ -108,11 +108,20 @@ def _paint_densely(q: Array, counts: Array, run: Runner) -> Array:
 
 
 def _paint_sparsely(q: Any, counts: Array, run: Runner) -> Array:
-    """Compute counts.T @ q, some bags at a time; as few times as adding the results up is worth it."""
-    n_stripes = max(1, min(8, q.nnz // (ADDING_UP * q.shape[1])))
-    stripes = _slices(q.shape[0], -(-q.shape[0] // n_stripes))
-    parts = run.map(lambda bags: q[bags].T @ counts[bags], stripes)
-    return sum(parts, start=next(parts)).T
+    """Compute counts.T @ q; where that is much work, a stripe of cells at a time."""
+    if prod(counts.shape) * q.shape[1] < WORTH_COMPILING:
+        return (q.T @ counts).T
+    by_cell = q.tocsc()
+    painted = np.empty((counts.shape[1], q.shape[1]), q.dtype)
+
+    def stripe(cells: slice) -> None:
+        ends = by_cell.indptr[cells.start : cells.stop + 1]
+        part = np.empty((len(ends) - 1, counts.shape[1]), q.dtype)
+        compiled(_paint_cells, True)(ends, by_cell.indices, by_cell.data, counts, part)
+        painted[:, cells] = part.T
+
+    list(run.map(stripe, _slices(q.shape[1], -(-q.shape[1] // 8))))
+    return painted
 
 
 class SparseCounts:
@@ -246,6 +255,21 @@ def _paint(ends, bags, counts, n_features, first, last, q, section_start, run_st
                     source = q[bags[p], r]
                     for k in range(length):
                         plane[k] += count * source[k]
+
+
+def _paint_cells(ends, bags, q, counts, out):  # type: ignore[no-untyped-def]
+    for k in range(out.shape[0]):
+        total = out[k]
+        total[:] = 0
+        rest = ends[k] + (ends[k + 1] - ends[k]) // 4 * 4
+        for e in range(ends[k], rest, 4):  # four bags share one pass over the cell
+            a, b, c, d = counts[bags[e]], counts[bags[e + 1]], counts[bags[e + 2]], counts[bags[e + 3]]
+            for z in range(total.size):
+                total[z] += (q[e] * a[z] + q[e + 1] * b[z]) + (q[e + 2] * c[z] + q[e + 3] * d[z])
+        for e in range(rest, ends[k + 1]):
+            a = counts[bags[e]]
+            for z in range(total.size):
+                total[z] += q[e] * a[z]
 
 
 def _paint_sparse(  # type: ignore[no-untyped-def]

@@ -73,8 +73,9 @@ class Windows:
         All shares of the bags ask for the same, so it is kept.
         """
         if self._rise is None or self._rise[0] is not before:
-            of_cell = self.by_cell - before.by_cell
-            rise = np.concatenate([of_cell[places].max(axis=1) for places in tiles.places], axis=1)
+            n_sections, n_tiles, _ = tiles.places.shape
+            rise = np.empty((n_tiles, n_sections * len(self.table)), self.table.dtype)
+            compiled(_rise)(self.by_cell, before.by_cell, tiles.places, rise)
             of_prior = (self.log_prior - before.log_prior).ravel()[tiles.cells].max(axis=1)
             before._rise = None  # or every iteration would hold the one before it
             self._rise = before, rise, of_prior
@@ -230,37 +231,58 @@ def _work_out(  # type: ignore[no-untyped-def]
     """Work out q of bags from the tiles that may matter; give how many cells it has, or -1 where they are too many."""
     n_bags, n_tiles, size = counts.shape[0], cells.shape[0], cells.shape[1]
     n_features = table.shape[1]
-    scores = np.empty((int(few * n_bags * n_tiles), size), table.dtype)
+    scores = np.empty((int(few * n_bags * n_tiles) + 1, size), table.dtype)
     scored = np.full((n_bags, n_tiles), -1, np.int32)
-    first = np.empty(n_bags, np.int32)
     best = np.full(n_bags, lowest)
     floor = np.full(n_bags, lowest)
+    first = np.empty(n_bags, np.int32)
+    waiting, n_waiting = np.empty((n_tiles, n_bags + 1), np.int32), np.zeros(n_tiles, np.int32)
     n_scored = 0
-    for t in range(n_bags):
-        first[t] = np.argmax(upper[t])
-    for is_first in (True, False):  # the tile that promises most, then those it leaves; a tile at a time stays in cache
+    for is_first in (True, False):  # the tile that promises most, then those it leaves
+        n_waiting[:] = 0
+        for t in range(n_bags):
+            if is_first:
+                first[t] = np.argmax(upper[t])
+                waiting[first[t], n_waiting[first[t]]] = t
+                n_waiting[first[t]] += 1
+                continue
+            for tile in range(n_tiles):
+                if upper[t, tile] >= floor[t] and tile != first[t]:
+                    waiting[tile, n_waiting[tile]] = t
+                    n_waiting[tile] += 1
         for tile in range(n_tiles):
-            for t in range(n_bags):
-                if (first[t] == tile) != is_first or upper[t, tile] < floor[t]:
-                    continue
-                if n_scored == len(scores):
-                    return -1
+            bags, n_here = waiting[tile], 0
+            for i in range(n_waiting[tile]):
+                if upper[bags[i], tile] >= floor[bags[i]]:  # other tiles may have raised it since
+                    bags[n_here] = bags[i]
+                    n_here += 1
+            if n_scored + n_here >= len(scores):
+                return -1
+            bags[n_here] = bags[max(n_here - 1, 0)]
+            for i in range(0, n_here, 2):  # two bags share what is read of the table; the last may be its own neighbour
                 for k in range(0, size, 4):
-                    a = b = c = d = rounding - rounding
+                    a = b = c = d = e = f = g = h = rounding - rounding
                     for section in range(places.shape[0]):
-                        at_a, at_b = places[section, tile, k], places[section, tile, k + 1]
-                        at_c, at_d = places[section, tile, k + 2], places[section, tile, k + 3]
+                        at, start = places[section, tile], section * n_features
+                        at_a, at_b, at_c, at_d = table[at[k]], table[at[k + 1]], table[at[k + 2]], table[at[k + 3]]
+                        one = counts[bags[i], start : start + n_features]
+                        other = counts[bags[i + 1], start : start + n_features]
                         for z in range(n_features):
-                            count = counts[t, section * n_features + z]
-                            a += count * table[at_a, z]
-                            b += count * table[at_b, z]
-                            c += count * table[at_c, z]
-                            d += count * table[at_d, z]
-                    scores[n_scored, k] = a + prior[tile, k]
-                    scores[n_scored, k + 1] = b + prior[tile, k + 1]
-                    scores[n_scored, k + 2] = c + prior[tile, k + 2]
-                    scores[n_scored, k + 3] = d + prior[tile, k + 3]
-                top = lowest
+                            a += one[z] * at_a[z]
+                            b += one[z] * at_b[z]
+                            c += one[z] * at_c[z]
+                            d += one[z] * at_d[z]
+                            e += other[z] * at_a[z]
+                            f += other[z] * at_b[z]
+                            g += other[z] * at_c[z]
+                            h += other[z] * at_d[z]
+                    of_one, of_other, of_prior = scores[n_scored + i], scores[n_scored + i + 1], prior[tile]
+                    of_one[k], of_other[k] = a + of_prior[k], e + of_prior[k]
+                    of_one[k + 1], of_other[k + 1] = b + of_prior[k + 1], f + of_prior[k + 1]
+                    of_one[k + 2], of_other[k + 2] = c + of_prior[k + 2], g + of_prior[k + 2]
+                    of_one[k + 3], of_other[k + 3] = d + of_prior[k + 3], h + of_prior[k + 3]
+            for i in range(n_here):
+                t, top = bags[i], lowest
                 for k in range(size):
                     top = max(top, scores[n_scored, k])
                 upper[t, tile] = top
@@ -290,6 +312,19 @@ def _work_out(  # type: ignore[no-untyped-def]
         log_likelihood[t] = best[t] + np.log(total)
     ends[n_bags] = n_kept
     return n_kept
+
+
+def _rise(now, before, places, rise):  # type: ignore[no-untyped-def]
+    """Find by how much each column has risen at the most in each tile."""
+    n_features = now.shape[1]
+    for section in range(places.shape[0]):
+        for tile in range(places.shape[1]):
+            at, most = places[section, tile], rise[tile, section * n_features : (section + 1) * n_features]
+            most[:] = now[at[0]] - before[at[0]]
+            for k in range(1, at.size):
+                new, old = now[at[k]], before[at[k]]
+                for z in range(n_features):
+                    most[z] = max(most[z], new[z] - old[z])
 
 
 def _highest(joint, cells, upper):  # type: ignore[no-untyped-def]

@@ -71,7 +71,7 @@ def _band_sum(planes: Array, length: int, axis: int, is_covering: bool = False) 
     if is_covering:
         band = band.T
     if axis == -1:
-        return planes @ band.T
+        return (planes.reshape(-1, size) @ band.T).reshape(planes.shape)
     tail = prod(planes.shape[axis + 1 :])
     return (band @ planes.reshape(-1, size, tail)).reshape(planes.shape)
 
