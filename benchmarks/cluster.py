@@ -1,9 +1,9 @@
 """Learning on a Dask cluster: what an iteration costs over plain threads, what a second worker saves, what moves.
 
-python benchmarks/cluster.py [--bags 5000] [--many 40000] [--repeats 9]
+python benchmarks/cluster.py [--bags 5000] [--many 120000] [--turns 4]
 
-All clusters are on this machine. Iterations of those that are compared take turns and start from the same grid, so that
-what else the machine does falls on all of them.
+All clusters are on this machine, one at a time: the housekeeping of an idle one takes a tenth of a core. Those that are
+compared take turns and start from the same grid, so that what else the machine does falls on all of them.
 """
 
 import argparse
@@ -26,12 +26,14 @@ from countinggrids.geometry import Geometry
 
 MODEL = cg.CountingGrid((32, 32), (5, 5))
 GEOMETRY = Geometry.of((32, 32), (5, 5))
+ITERATIONS = 3
+"""Timed in each turn."""
 MACHINES, THREADS, NETWORK = 64, 16, 1.25e9
 """A cluster to reckon for: machines, threads of each, bytes a second that each sends or receives (10 Gbit/s)."""
 
 
 class Spread(Learner):
-    """A learner whose bags lie on the workers of a cluster of its own."""
+    """A learner whose bags lie on the workers of a cluster of its own, which ends with the stack."""
 
     def __init__(self, X, stack, **how):
         super().__init__(X, GEOMETRY)
@@ -44,24 +46,27 @@ class Spread(Learner):
             self.shares = self.bags.shares(np.ones(X.shape[0], np.float32), X.shape[1], GEOMETRY)
 
 
-def in_turns(learners, repeats):
-    """Give the shortest time of an iteration of each learner, from the same grid, and the bytes that moved."""
-    start = warm(next(iter(learners.values())), 5)
-    times, moved = {name: [] for name in learners}, {name: [] for name in learners}
-    for turn in range(repeats + 1):  # the first compiles, and brings the bags to their workers
-        for name, learner in learners.items():
-            learner.grid = start
-            before, began = received(), time.perf_counter()
-            learner.iterate()
-            if turn:
-                times[name].append(time.perf_counter() - began)
-                moved[name].append(received() - before)
+def in_turns(X, kinds, turns):
+    """Give the shortest time of an iteration of each kind of learner, from the same grid, and the bytes that moved.
+
+    A kind is the cluster's options, or None for threads without one.
+    """
+    plain = Learner(X, GEOMETRY)
+    plain.iterate(5)
+    start = plain.grid
+    times, moved = {name: [] for name in kinds}, {name: [] for name in kinds}
+    for _ in range(turns):
+        for name, how in kinds.items():
+            with ExitStack() as stack:
+                learner = plain if how is None else Spread(X, stack, **how)
+                for number in range(ITERATIONS + 1):
+                    learner.grid = start
+                    before, began = received(), time.perf_counter()
+                    learner.iterate()
+                    if number:  # the first compiles, and brings the bags to their workers
+                        times[name].append(time.perf_counter() - began)
+                        moved[name].append(received() - before)
     return {name: min(each) for name, each in times.items()}, {name: min(each) for name, each in moved.items()}
-
-
-def warm(learner, n_iterations):
-    learner.iterate(n_iterations)
-    return learner.grid
 
 
 def received():
@@ -73,17 +78,15 @@ def received():
     return next((int(line.split()[1]) for line in lines if line.strip().startswith("lo:")), 0)
 
 
-def overhead(n_bags, repeats):
+def overhead(n_bags, turns):
     X, _ = text_bags(0, n_bags)
-    with ExitStack() as stack:
-        learners = {
-            "two threads, no cluster": Learner(X, GEOMETRY),
-            "one worker of two threads, in this process": Spread(
-                X, stack, n_workers=1, threads_per_worker=2, processes=False
-            ),
-            "one worker of two threads, a process": Spread(X, stack, n_workers=1, threads_per_worker=2),
-        }
-        seconds, moved = in_turns(learners, repeats)
+    worker = {"n_workers": 1, "threads_per_worker": 2}
+    kinds = {
+        "two threads, no cluster": None,
+        "one worker of two threads, in this process": {**worker, "processes": False},
+        "one worker of two threads, a process": worker,
+    }
+    seconds, moved = in_turns(X, kinds, turns)
     plain = next(iter(seconds.values()))
     table(
         f"{n_bags} bags of text, 5000 features, 32x32, window 5x5 (bar: 15% over threads)",
@@ -95,13 +98,12 @@ def overhead(n_bags, repeats):
     )
 
 
-def scaling(n_bags, repeats):
+def scaling(n_bags, turns):
     """Give the seconds that one thread takes for a bag."""
     sets = range(-(-n_bags // 10_000))  # few at a time, for they are drawn dense
     X = sp.csr_array(sp.vstack([text_bags(seed, min(n_bags, 10_000))[0] for seed in sets])[:n_bags])
-    with ExitStack() as stack:
-        learners = {f"{n} of one thread": Spread(X, stack, n_workers=n, threads_per_worker=1) for n in (1, 2)}
-        seconds, moved = in_turns(learners, repeats)
+    kinds = {f"{n} of one thread": {"n_workers": n, "threads_per_worker": 1} for n in (1, 2)}
+    seconds, moved = in_turns(X, kinds, turns)
     one = next(iter(seconds.values()))
     table(
         f"{n_bags} bags, {len(sources.runs_of(*X.shape))} shares (bar: two workers 1.7 times one)",
@@ -130,12 +132,12 @@ def billion(seconds_a_bag, entries_a_bag, n_bags=10**9):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bags", type=int, default=5000)
-    parser.add_argument("--many", type=int, default=40_000)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--many", type=int, default=120_000)
+    parser.add_argument("--turns", type=int, default=4)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="Sending large graph")
-    overhead(options.bags, options.repeats)
-    billion(*scaling(options.many, options.repeats))
+    overhead(options.bags, options.turns)
+    billion(*scaling(options.many, options.turns))
 
 
 if __name__ == "__main__":
