@@ -26,8 +26,6 @@ from countinggrids.geometry import Geometry
 
 MODEL = cg.CountingGrid((32, 32), (5, 5))
 GEOMETRY = Geometry.of((32, 32), (5, 5))
-ITERATIONS = 3
-"""Timed in each turn."""
 MACHINES, THREADS, NETWORK = 64, 16, 1.25e9
 """A cluster to reckon for: machines, threads of each, bytes a second that each sends or receives (10 Gbit/s)."""
 
@@ -46,10 +44,10 @@ class Spread(Learner):
             self.shares = self.bags.shares(np.ones(X.shape[0], np.float32), X.shape[1], GEOMETRY)
 
 
-def in_turns(X, kinds, turns):
+def in_turns(X, kinds, turns, n):
     """Give the shortest time of an iteration of each kind of learner, from the same grid, and the bytes that moved.
 
-    A kind is the cluster's options, or None for threads without one.
+    A kind is the cluster's options, or None for threads without one. In every turn n iterations are timed.
     """
     plain = Learner(X, GEOMETRY)
     plain.iterate(5)
@@ -59,7 +57,7 @@ def in_turns(X, kinds, turns):
         for name, how in kinds.items():
             with ExitStack() as stack:
                 learner = plain if how is None else Spread(X, stack, **how)
-                for number in range(ITERATIONS + 1):
+                for number in range(n + 1):
                     learner.grid = start
                     before, began = received(), time.perf_counter()
                     learner.iterate()
@@ -86,7 +84,7 @@ def overhead(n_bags, turns):
         "one worker of two threads, in this process": {**worker, "processes": False},
         "one worker of two threads, a process": worker,
     }
-    seconds, moved = in_turns(X, kinds, turns)
+    seconds, moved = in_turns(X, kinds, turns, 12)
     plain = next(iter(seconds.values()))
     table(
         f"{n_bags} bags of text, 5000 features, 32x32, window 5x5 (bar: 15% over threads)",
@@ -103,7 +101,7 @@ def scaling(n_bags, turns):
     sets = range(-(-n_bags // 10_000))  # few at a time, for they are drawn dense
     X = sp.csr_array(sp.vstack([text_bags(seed, min(n_bags, 10_000))[0] for seed in sets])[:n_bags])
     kinds = {f"{n} of one thread": {"n_workers": n, "threads_per_worker": 1} for n in (1, 2)}
-    seconds, moved = in_turns(X, kinds, turns)
+    seconds, moved = in_turns(X, kinds, turns, 3)
     one = next(iter(seconds.values()))
     table(
         f"{n_bags} bags, {len(sources.runs_of(*X.shape))} shares (bar: two workers 1.7 times one)",

@@ -157,7 +157,7 @@ class SparseCounts:
         out = np.empty((n_rows, self.run_start.size, prod(self.grid) // self.run_start.size), table.dtype)
         ends = self.matrix.indptr[rows.start : rows.start + n_rows + 1]
         data = self.matrix.data.astype(table.dtype, copy=False)
-        compiled(_match)(
+        compiled(_match, True)(
             ends, self.matrix.indices, data, self.n_features, table, self.section_start, self.run_start, out
         )
         return out.reshape(n_rows, -1)
@@ -231,12 +231,26 @@ def _match(ends, columns, counts, n_features, table, section_start, run_start, o
     length = out.shape[2]
     for t in range(out.shape[0]):
         out[t] = 0
-        for p in range(ends[t], ends[t + 1]):
+        rest = ends[t] + (ends[t + 1] - ends[t]) // 4 * 4
+        for p in range(ends[t], rest, 4):  # four counts share one pass over the cells
+            at_a, a = divmod(columns[p], n_features)
+            at_b, b = divmod(columns[p + 1], n_features)
+            at_c, c = divmod(columns[p + 2], n_features)
+            at_d, d = divmod(columns[p + 3], n_features)
+            n_a, n_b, n_c, n_d = counts[p], counts[p + 1], counts[p + 2], counts[p + 3]
+            for r in range(run_start.shape[0]):
+                of_a = table[a, section_start[at_a] + run_start[r] :]
+                of_b = table[b, section_start[at_b] + run_start[r] :]
+                of_c = table[c, section_start[at_c] + run_start[r] :]
+                of_d = table[d, section_start[at_d] + run_start[r] :]
+                total = out[t, r]
+                for k in range(length):
+                    total[k] += (n_a * of_a[k] + n_b * of_b[k]) + (n_c * of_c[k] + n_d * of_d[k])
+        for p in range(rest, ends[t + 1]):
             section, z = divmod(columns[p], n_features)
             count = counts[p]
             for r in range(run_start.shape[0]):
-                start = section_start[section] + run_start[r]
-                plane = table[z, start : start + length]
+                plane = table[z, section_start[section] + run_start[r] :]
                 total = out[t, r]
                 for k in range(length):
                     total[k] += count * plane[k]
