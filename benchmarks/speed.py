@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 import countinggrids as cg
-from common import Learner, best_of, dense_bags, table, text_bags, times_of
+from common import Learner, dense_bags, table, text_bags, times_of
 from countinggrids import shortlist
 from countinggrids.geometry import Geometry
 
@@ -76,13 +76,7 @@ def growth():
         learner = Learner(bags, Geometry.of(grid, window))
         if n:
             learner.iterate(n)
-        start = learner.grid
-
-        def again():
-            learner.grid = start
-            learner.iterate()
-
-        return best_of(again, 25)
+        return learner.best()
 
     for name, n in [("first iteration, all of q counts", 0), ("30th iteration, wider windows leave more of q", 30)]:
         base = time_of(X[:2000], (32, 32), 8, n)
@@ -125,7 +119,7 @@ def epitomes():
     for name, (X, geometry) in cases.items():
         learner = Learner(X, geometry)
         learner.iterate(10)
-        times[name] = learner.times(15).min()
+        times[name] = learner.best()
     base = times["counting grid 1x1"]
     rows = [[name, f"{seconds * 1e3:.1f} ms", f"{seconds / base:.2f}"] for name, seconds in times.items()]
     table("100 maps of 31x31, 200 features, grid 64x64 (bar 3.0)", ["model", "time", "over 1x1"], rows)

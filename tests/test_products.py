@@ -1,11 +1,11 @@
-"""Painting from a posterior of few cells: compiled and not, on any number of threads."""
+"""Matching in one run or in many, and painting from a posterior of few cells, on any number of threads."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from countinggrids import engine, products
-from countinggrids.products import DenseCounts
+from countinggrids.products import DenseCounts, SparseCounts
 
 
 @pytest.fixture
@@ -39,3 +39,20 @@ def test_threads_change_no_bit(painted, monkeypatch):
     monkeypatch.setattr(products, "WORTH_COMPILING", 0)
     paint, _ = painted
     assert len({paint(n).tobytes() for n in (1, 2, 4)}) == 1
+
+
+@pytest.mark.parametrize("longest", [0, 10])
+@pytest.mark.parametrize(
+    ("grid", "offsets"), [((9,), [(0,), (4,)]), ((5, 7), [(0, 0), (2, 1)]), ((3, 4, 5), [(1, 0, 3)])]
+)
+def test_sparse_bags_are_matched_as_dense_ones_are(rng, monkeypatch, grid, offsets, longest):
+    monkeypatch.setattr(products, "LONGEST_RUN", longest)
+    counts = rng.integers(3, size=(20, 6 * len(offsets))) * (rng.random((20, 6 * len(offsets))) < 0.6)
+    counts[3] = 0
+    table = rng.random((6, *grid))
+    dense, sparse = (
+        DenseCounts(counts.astype(float), 6, offsets, grid),
+        SparseCounts(sp.csr_array(counts), 6, offsets, grid),
+    )
+    given = sparse.match(sparse.prepare(table), slice(4, 20))
+    np.testing.assert_allclose(given, dense.match(dense.prepare(table), slice(4, 20)), rtol=1e-12)

@@ -30,6 +30,8 @@ SMALL = 2**26
 """Products of fewer multiplications than this are dense whatever the share: nothing needs compiling then."""
 WORTH_A_THREAD = 2**24
 """Multiplications below which handing a product to another thread costs more than it saves."""
+LONGEST_RUN = 2
+"""Padded cells for each cell, up to which sparse bags are matched with all of them in one go."""
 WORTH_COMPILING = 2**28
 """Multiplications of the dense product from which painting from a sparse q is compiled."""
 
@@ -154,13 +156,16 @@ class SparseCounts:
 
     def match(self, table: Array, rows: slice) -> Array:
         n_rows = len(range(*rows.indices(self.shape[0])))
-        out = np.empty((n_rows, self.run_start.size, prod(self.grid) // self.run_start.size), table.dtype)
+        padded_length = int(self.cell_start[-1]) + 1
+        # One long run through the padding takes less than many short ones past it.
+        is_one_run = self.run_start.size > 1 and padded_length <= LONGEST_RUN * prod(self.grid)
+        runs = self.run_start[:1] if is_one_run else self.run_start
+        length = padded_length if is_one_run else prod(self.grid) // runs.size
+        out = np.empty((n_rows, runs.size, length), table.dtype)
         ends = self.matrix.indptr[rows.start : rows.start + n_rows + 1]
         data = self.matrix.data.astype(table.dtype, copy=False)
-        compiled(_match, True)(
-            ends, self.matrix.indices, data, self.n_features, table, self.section_start, self.run_start, out
-        )
-        return out.reshape(n_rows, -1)
+        compiled(_match, True)(ends, self.matrix.indices, data, self.n_features, table, self.section_start, runs, out)
+        return out[:, 0, self.cell_start] if is_one_run else out.reshape(n_rows, -1)
 
     def canvas(self, table: Array) -> Array:
         return np.zeros((self.n_features, prod(self.padded)), table.dtype)
