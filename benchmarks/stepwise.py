@@ -1,6 +1,6 @@
 """Stepwise EM against EM on all bags: time to convergence, and time until the same held-out perplexity.
 
-python benchmarks/stepwise.py [--case text|newsgroups] [--batch-sizes 500 1000]
+python benchmarks/stepwise.py [--case text|newsgroups] [--batch-sizes 500 1000] [--seed 0]
 
 Newsgroups: 20 Newsgroups, words in at least 20 training documents, every tenth training document held out.
 """
@@ -17,12 +17,12 @@ from common import Clock, as_fitted, table, text_bags
 from countinggrids import datasets
 
 
-def text():
-    X = text_bags(0)[0]
+def text(seed):
+    X = text_bags(seed)[0]
     return X[:5000], X[5000:], {"grid": (32, 32), "window": 5}
 
 
-def newsgroups():
+def newsgroups(_):
     train = datasets.newsgroups(Path(os.environ["COUNTINGGRIDS_DATA"]) / "text").split("split")["train"].counts
     train = train[:, np.flatnonzero((train > 0).sum(axis=0) >= 20)]
     is_held_out = np.arange(train.shape[0]) % 10 == 0
@@ -36,12 +36,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", choices=CASES, default="text")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[500, 1000])
+    parser.add_argument("--seed", type=int, default=0, help="of the fits, and of the texts that are drawn")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    train, test, shapes = CASES[options.case]()
+    train, test, shapes = CASES[options.case](options.seed)
     rows, whole = [], None
     for size in [None, *options.batch_sizes]:
-        clock = fitted(train, test, shapes, size)
+        clock = fitted(train, test, shapes, size, options.seed)
         whole = whole or clock
         seconds = clock.until(whole.points[-1][1])
         rows.append(
@@ -55,7 +56,7 @@ def main():
     )
 
 
-def fitted(train, test, shapes, batch_size):
+def fitted(train, test, shapes, batch_size, seed):
     """Fit, and note the held-out perplexity now and then once beta is one; that is not timed."""
     clock = Clock(f"batches of {batch_size}" if batch_size else "all bags")
 
@@ -63,7 +64,7 @@ def fitted(train, test, shapes, batch_size):
         if iteration.stage == "learning" and iteration.beta >= 1 and iteration.number % 3 == 0:
             clock.note(lambda: as_fitted(iteration, shapes["window"]).perplexity(test))
 
-    model = cg.CountingGrid(**shapes, random_state=0).fit(train, batch_size=batch_size, callback=look)
+    model = cg.CountingGrid(**shapes, random_state=seed).fit(train, batch_size=batch_size, callback=look)
     clock.note(lambda: model.perplexity(test))
     return clock
 
