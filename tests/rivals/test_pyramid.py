@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive_rivals
 from countinggrids.rivals import PyramidClassifier, PyramidKernel, pyramid
+from countinggrids.uses import kernels
 
 
 @parametrize_with_checks([PyramidKernel(sections=(1, 1)), PyramidClassifier(sections=(1, 1))])
@@ -33,8 +34,8 @@ def test_the_kernel_is_what_loops_say(rng, sections):
 def test_blocks_and_sparse_bags_change_nothing(rng, monkeypatch):
     X = bags(rng, 300, (4, 4)).reshape(300, -1)
     whole = PyramidKernel().fit_transform(X)
-    monkeypatch.setattr(pyramid, "BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr(pyramid, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(kernels, "BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(kernels, "BLOCK_ROWS", 7)
     np.testing.assert_array_equal(PyramidKernel().fit_transform(sp.csr_array(X)), whole)
 
 
@@ -56,7 +57,7 @@ def test_the_classifier_is_a_machine_on_the_kernel(rng, monkeypatch):
     X, y = two_classes(rng)
     model = PyramidClassifier((1, 2), C=3).fit(X[::2], y[::2])
     pipe = make_pipeline(PyramidKernel((1, 2)), SVC(C=3, kernel="precomputed")).fit(X[::2], y[::2])
-    monkeypatch.setattr(pyramid, "BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(pyramid, "KERNEL_ENTRIES", 100)
     np.testing.assert_array_equal(model.predict(X), pipe.predict(X))
     np.testing.assert_allclose(model.decision_function(X), pipe.decision_function(X), atol=1e-6)
     assert model.score(X[1::2], y[1::2]) > 0.9

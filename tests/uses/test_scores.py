@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import countinggrids as cg
@@ -18,7 +18,10 @@ GRID = cg.CountingGrid((4, 6), (2, 2), (2, 2), anneal=None, max_iter=300, tol=1e
 
 
 @parametrize_with_checks(
-    [cg.ScoreSpace(cg.CountingGrid((4, 4), (2, 2), anneal=None, max_iter=100, tol=1e-3, random_state=0))]
+    [
+        cg.ScoreSpace(cg.CountingGrid((4, 4), (2, 2), anneal=None, max_iter=100, tol=1e-3, random_state=0), compare=how)
+        for how in (None, "intersection")
+    ]
 )
 def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
     check(estimator)
@@ -72,6 +75,47 @@ def test_members_of_a_committee_stand_side_by_side():
     assert both.get_feature_names_out().shape == (75,)
 
 
+def naive_intersection(a, b):
+    """Add up the smaller of two scores wherever both are on the same side of zero."""
+    return sum(min(abs(x), abs(y)) for x, y in zip(a, b, strict=True) if x * y > 0)
+
+
+@pytest.mark.parametrize("options", [{"center": False}, {}, {"power": 1, "sum_over": "sections"}])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_bags_are_compared_by_what_their_scores_have_in_common(options, normalize, monkeypatch):
+    classifier = cg.GridClassifier(GRID, random_state=0).fit(X, Y)
+    options = {"sum_over": "nothing"} | options
+    scores = cg.ScoreSpace(classifier, **options, normalize=False).fit(X).transform(X).astype(float)
+    wanted = np.array([[naive_intersection(a, b) for b in scores[:7]] for a in scores])
+    if normalize:
+        sizes = np.abs(scores).sum(axis=1)
+        wanted /= np.sqrt(np.outer(sizes, sizes[:7]))
+    space = cg.ScoreSpace(classifier, **options, normalize=normalize, compare="intersection")
+    np.testing.assert_allclose(space.fit(X[:7]).transform(X), wanted, rtol=1e-4)
+    monkeypatch.setattr("countinggrids.uses.scores.BLOCK_ENTRIES", 200)
+    np.testing.assert_allclose(space.fit_transform(X[:7]), wanted[:7], rtol=1e-4)
+
+
+def test_comparisons_of_restarts_and_members_are_averaged():
+    members = [GRID, clone(GRID).set_params(grid=(6, 6))]
+    options = {"sum_over": "nothing", "compare": "intersection"}
+    both = cg.ScoreSpace(cg.GridClassifier(members, random_state=0), **options).fit_transform(X, Y)
+    apart = [cg.ScoreSpace(cg.GridClassifier(each, random_state=0), **options).fit_transform(X, Y) for each in members]
+    np.testing.assert_allclose(both, np.mean(apart, axis=0), rtol=1e-4)
+
+
+def test_a_kernel_machine_can_use_comparisons():
+    space = cg.ScoreSpace(cg.GridClassifier(GRID, random_state=0), center=False, power=1, compare="intersection")
+    model = make_pipeline(space, SVC(C=100, kernel="precomputed")).fit(X, Y)
+    assert model.score(X, Y) == 1.0
+    assert model[0].get_feature_names_out().shape == (12,)
+
+
+def test_empty_bags_have_nothing_in_common():
+    space = cg.ScoreSpace(cg.GridClassifier(GRID, random_state=0), compare="intersection").fit(X, Y)
+    np.testing.assert_array_equal(space.transform(np.zeros((1, 20))), 0)
+
+
 def test_without_labels_one_grid_is_learnt():
     space = cg.ScoreSpace(GRID, sum_over="nothing").fit(X)
     np.testing.assert_array_equal(space.models_[0].pi_, clone(GRID).fit(X).pi_)
@@ -105,6 +149,7 @@ def test_a_linear_classifier_can_use_them():
     ("space", "labels", "message"),
     [
         (cg.ScoreSpace(sum_over="all"), Y, "sum_over is 'all'; wanted 'sections', 'features' or 'nothing'"),
+        (cg.ScoreSpace(compare="chi2"), Y, "compare is 'chi2'; wanted None or 'intersection'"),
         (cg.ScoreSpace(power=0), Y, "power is 0; wanted a number above 0"),
         (cg.ScoreSpace(), None, "y is missing; wanted labels to learn a grid per class"),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
@@ -13,6 +14,7 @@ from countinggrids import datasets
 from countinggrids.collection import Collection
 from countinggrids.features import Codebook, DenseSIFT, mirrored
 from countinggrids.items import Items
+from countinggrids.reproduce import scales
 from countinggrids.reproduce.contest import ANNEAL, CONTENDERS, FINE, FINEST, POWER, TOKENS, Problem, contest
 from countinggrids.reproduce.report import Report, Table, figure
 from countinggrids.reproduce.workshop import Workshop
@@ -50,6 +52,8 @@ def run(shop: Workshop) -> Report:
         shop, "scenes15", lambda seed: problem(items, seed, shop.is_quick), PAPER, {"words": WORDS}, entered
     )
     split = cache(partial(problem, items, is_quick=shop.is_quick))
+    divide = partial(divided, items["label"].astype(str), 8 if shop.is_quick else N_TRAIN)
+    wider = scales.table(shop, items, divide)
     _draw(shop, split)
     course = _course(shop, split)
     notes.insert(
@@ -64,16 +68,13 @@ def run(shop: Workshop) -> Report:
     )
     notes.append(TRIED.read_text(encoding="utf-8").strip())
     data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of three classes."
-    return Report("scenes15", "Scenes: 15 classes", data, [table, course], notes, "scenes15.png")
+    return Report("scenes15", "Scenes: 15 classes", data, [table, wider, course], notes, "scenes15.png")
 
 
 def problem(items: Items, seed: int, is_quick: bool) -> Problem:
     """Put a split together: bags of all its images, and of the training images left for right."""
     labels = items["label"].astype(str)
-    rng = np.random.default_rng(seed)
-    n_train = 8 if is_quick else N_TRAIN
-    train = np.concatenate([rng.permutation(np.flatnonzero(labels == name))[:n_train] for name in sorted(set(labels))])
-    test = np.setdiff1d(np.arange(len(labels)), train)
+    train, test = divided(labels, 8 if is_quick else N_TRAIN, seed)
     paths = [items.path(i) for i in train]
     sift, book = DenseSIFT(), Codebook(20 if is_quick else WORDS, random_state=seed)
     book.fit(sift.transform(paths))
@@ -95,6 +96,13 @@ def problem(items: Items, seed: int, is_quick: bool) -> Problem:
         tried.counts,
         is_quick,
     )
+
+
+def divided(labels: NDArray[Any], n_train: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Draw so many images of each class to learn from; the rest are to be tried."""
+    rng = np.random.default_rng(seed)
+    train = np.concatenate([rng.permutation(np.flatnonzero(labels == name))[:n_train] for name in sorted(set(labels))])
+    return train, np.setdiff1d(np.arange(len(labels)), train)
 
 
 def few(items: Items) -> Items:

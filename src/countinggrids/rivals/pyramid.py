@@ -11,15 +11,13 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import engine
 from countinggrids.bags import coarsen
 from countinggrids.geometry import Shape
-from countinggrids.products import compiled
 from countinggrids.rivals.options import check_above, checked_counts, features_of
+from countinggrids.uses.kernels import intersections
 
 Array = NDArray[np.float32]
-BLOCK_ENTRIES = 2**22  # of the dense block of pyramids that is compared at a time: 16 MB
-BLOCK_ROWS = 256  # bags that a thread compares with it before it takes more
+KERNEL_ENTRIES = 2**22  # of the kernel that is held at a time: 16 MB
 
 
 class PyramidKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -116,7 +114,7 @@ class PyramidClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Give the kernel of some bags at a time, so that there is never one of all."""
         check_is_fitted(self)
         X = checked_counts(self, X, is_fitting=False)
-        step = max(1, BLOCK_ENTRIES // self.kernel_.pyramids_.shape[0])
+        step = max(1, KERNEL_ENTRIES // self.kernel_.pyramids_.shape[0])
         return (self.kernel_.transform(X[start : start + step]) for start in range(0, X.shape[0], step))
 
     def __sklearn_tags__(self) -> Any:
@@ -126,24 +124,6 @@ class PyramidClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Scikit-learn tries two columns of Gaussian blobs, which are not bags of anything.
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def intersections(A: sp.csr_array, B: sp.csr_array) -> Array:
-    """Sum min(a, b) over columns, for each row of A and each of B, (rows of A, rows of B)."""
-    add = compiled(_add_minima)
-    K = np.zeros((A.shape[0], B.shape[0]), np.float32)
-    starts = range(0, A.shape[0], BLOCK_ROWS)
-    step = max(1, BLOCK_ENTRIES // B.shape[1])
-    for first in range(0, B.shape[0], step):
-        columns = slice(first, first + step)
-        others = np.ascontiguousarray(B[columns].toarray().T)
-
-        def compare(start: int, columns: slice = columns, others: Array = others) -> None:
-            rows = A[start : start + BLOCK_ROWS]
-            add(rows.indptr, rows.indices, rows.data, others, K[start : start + BLOCK_ROWS, columns])
-
-        list(engine.default().map(compare, starts))
-    return K
 
 
 def levels(sections: Shape) -> list[tuple[Shape, float]]:
@@ -164,13 +144,3 @@ def _pyramids(X: Any, sections: Sequence[int]) -> sp.csr_array:
     shares = sp.diags_array(1 / np.where(total > 0, total, 1)) @ X
     parts = [coarsen(shares, n_features, fine, coarse) * weight for coarse, weight in levels(fine)]
     return sp.csr_array(sp.hstack(parts, format="csr"), dtype=np.float32)
-
-
-def _add_minima(indptr: Any, indices: Any, values: Any, others: Any, K: Any) -> None:
-    """Add min(value, others[column]) to each row of K, for the values of that row in a sparse table."""
-    for i in range(len(indptr) - 1):
-        row = K[i]
-        for place in range(indptr[i], indptr[i + 1]):
-            value, other = values[place], others[indices[place]]
-            for j in range(len(other)):
-                row[j] += min(value, other[j])

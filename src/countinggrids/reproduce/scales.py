@@ -1,0 +1,90 @@
+"""Scenes described at three scales side by side: what grids, their scores and the pyramid kernel make of it."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+
+from countinggrids.collection import Collection
+from countinggrids.features import Codebook, DenseSIFT, mirrored
+from countinggrids.items import Items
+from countinggrids.reproduce.contest import CONTENDERS, FINEST, POWER, C, Problem
+from countinggrids.reproduce.report import Table, spread
+from countinggrids.reproduce.workshop import Workshop
+from countinggrids.rivals import PyramidKernel
+from countinggrids.uses import ScoreSpace
+
+Array = NDArray[Any]
+PATCHES, WORDS = (8, 16, 32), 400
+"""Pixels along each side of a patch, and words for each size."""
+MODELS = (
+    "mixture",
+    "LDA",
+    "spatial bag of words 4x4",
+    "counting grid 1x1",
+    "counting grid 2x2",
+    "counting grid 4x4",
+)
+PYRAMID, SCORES, BOTH = "spatial pyramid kernel 4x4", "score space 1x1, 2x2 and 4x4", "score space and pyramid kernel"
+Divide = Callable[[int], tuple[Array, Array]]
+
+
+def table(shop: Workshop, items: Items, divide: Divide) -> Table:
+    """Let models and kernels try every split; `divide` gives the items to learn from and those to try, of a seed."""
+    found = []
+    for seed in shop.seeds:
+        settings = {"patches": PATCHES, "words": WORDS, "seed": seed}
+        made = partial(_tried, items, divide, seed, shop.is_quick)
+        found.append(shop.step(f"scenes15, three scales, split {seed}", settings, made))
+    caption = f"Right, %, {WORDS} words for each of three sizes of patches, {len(found)} splits"
+    return Table(caption, ["model", "ours"], [[name, spread([each[name] for each in found])] for name in found[0]])
+
+
+def _tried(items: Items, divide: Divide, seed: int, is_quick: bool) -> dict[str, float]:
+    train, test = divide(seed)
+    problem = _problem(items, train, test, seed, is_quick)
+    right = {name: problem.right(CONTENDERS[name](problem)[0]) for name in MODELS}
+    pyramid = PyramidKernel(FINEST)
+    kernels = {PYRAMID: (pyramid.fit_transform(problem.X), pyramid.transform(problem.tried))}
+    kernels[SCORES] = _mean([_in_common(problem, grids.single) for grids in problem.grids.values()])
+    kernels[BOTH] = _mean([kernels[PYRAMID], kernels[SCORES]])
+    for name, (learnt, tried) in kernels.items():
+        right[name] = problem.right(SVC(C=C, kernel="precomputed").fit(learnt, problem.y).predict(tried))
+    return right
+
+
+def _problem(items: Items, train: Array, test: Array, seed: int, is_quick: bool) -> Problem:
+    """Bag images by the words of each size of patches, side by side in every section; nothing is chosen."""
+    labels, paths = items["label"].astype(str), [items.path(i) for i in train]
+    learnt, tried = [], []
+    for patch in PATCHES:
+        sift, book = DenseSIFT(patch), Codebook(20 if is_quick else WORDS, random_state=seed)
+        book.fit(sift.transform(paths))
+        bagged = partial(Collection.from_images, steps=[sift, book], sections=FINEST)
+        pair = bagged(items.take(train)), bagged(items.take(train), images=mirrored(paths))
+        learnt.append(Collection.join(pair).counts.toarray())
+        tried.append(bagged(items.take(test)).counts.toarray())
+    y = np.r_[labels[train], labels[train]]
+    return Problem(
+        _side_by_side(learnt), y, _side_by_side(tried), labels[test], is_quick=is_quick, powers=POWER, is_set=True
+    )
+
+
+def _side_by_side(bags: Sequence[Array]) -> Array:
+    """Put features of several kinds side by side in each section."""
+    n_sections = int(np.prod(FINEST))
+    return np.concatenate([each.reshape(len(each), n_sections, -1) for each in bags], axis=2).reshape(len(bags[0]), -1)
+
+
+def _in_common(problem: Problem, grids: Any) -> tuple[Array, Array]:
+    """Compare bags by what their scores under the grids of all classes have in common."""
+    space = ScoreSpace(grids, sum_over="nothing", center=False, power=1, compare="intersection")
+    return space.fit_transform(problem.X), space.transform(problem.tried)
+
+
+def _mean(kernels: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    learnt, tried = (np.mean(each, axis=0) for each in zip(*kernels, strict=True))
+    return learnt, tried
