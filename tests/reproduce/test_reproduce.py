@@ -2,15 +2,17 @@
 
 import json
 import time
+from functools import partial
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from countinggrids import reproduce
 from countinggrids.cli import app
 from countinggrids.items import Items
-from countinggrids.reproduce import contest, places, sequences, station, tower, trees
+from countinggrids.reproduce import contest, places, scales, scenes15, sequences, station, tower, trees
 from countinggrids.reproduce.report import Report, Table, page, spread
 from countinggrids.reproduce.workshop import Workshop
 
@@ -156,6 +158,43 @@ def test_a_contest_keeps_its_steps_and_sets_the_papers_figures_beside_ours(shop,
     assert asked == [0, 1]
     assert tables[0].rows[0][0::2] == ["mixture", "12.3"]
     assert tables[0].rows[1][2] == ""
+
+
+def test_features_of_several_kinds_stand_side_by_side_in_each_section(rng):
+    words, colours = rng.poisson(2.0, (3, 16, 5)), rng.poisson(2.0, (3, 16, 2))
+    both = scales._side_by_side([words.reshape(3, -1), colours.reshape(3, -1)]).reshape(3, 16, 7)
+    np.testing.assert_array_equal(both[..., :5], words)
+    np.testing.assert_array_equal(both[..., 5:], colours)
+
+
+def test_a_split_learns_from_as_many_images_of_each_class():
+    labels = np.array(["b"] * 7 + ["a"] * 5)
+    train, test = scenes15.divided(labels, 4, 0)
+    assert labels[train].tolist() == ["a"] * 4 + ["b"] * 4
+    assert sorted([*train, *test]) == list(range(12))
+    assert train.tolist() != scenes15.divided(labels, 4, 1)[0].tolist()
+
+
+def striped(folder, rng, n):
+    """Draw pictures with stripes along one of two directions, and list them."""
+    folder.mkdir()
+    rows = []
+    for label in ("down", "across"):
+        for i in range(n):
+            wave = 128 + 90 * np.sin(np.arange(96) * rng.uniform(0.3, 0.9) + rng.uniform(0, 6))
+            pixels = np.tile(wave, (96, 1)) + rng.normal(0, 8, (96, 96))
+            path = folder / f"{label}{i}.png"
+            Image.fromarray((pixels.T if label == "across" else pixels).clip(0, 255).astype(np.uint8)).save(path)
+            rows.append((path.name, label))
+    return Items({"path": [name for name, _ in rows], "label": [label for _, label in rows]}, folder)
+
+
+def test_scales_tell_stripes_apart(shop, rng, tmp_path):
+    items = striped(tmp_path / "pictures", rng, 12)
+    divide = partial(scenes15.divided, items["label"].astype(str), 8)
+    table = scales.table(shop, items, divide)
+    assert [row[0] for row in table.rows] == [*scales.MODELS, scales.PYRAMID, scales.SCORES, scales.BOTH]
+    assert min(float(row[1]) for row in table.rows) > 80
 
 
 def test_the_command_writes_report_picture_and_page(tmp_path):
