@@ -66,6 +66,13 @@ def run(shop: Workshop) -> Report:
         "is that of one grid a class in the first split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with "
         "4x4: log p is a token's, of bags of the class itself.",
     )
+    notes.insert(
+        1,
+        f"The second table has other features, the same for all: patches of {', '.join(map(str, scales.PATCHES))} "
+        f"pixels, {scales.WORDS} words for each size, side by side. Nothing is chosen there: grids of 8x8 with windows "
+        "of 4x4 (1x1 and 2x2), 12x12 with 8x8 (4x4), power 0.7, one restart a class. Its score space compares images "
+        'by what their terms have in common (`compare="intersection"`), the first table\'s is linear.',
+    )
     notes.append(TRIED.read_text(encoding="utf-8").strip())
     data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of three classes."
     return Report("scenes15", "Scenes: 15 classes", data, [table, wider, course], notes, "scenes15.png")
