@@ -86,7 +86,7 @@ def _filtered(shop: Workshop, items: Items) -> Table:
         *entered,
         "epitome of local histograms",
         TORRALBA,
-        *(f"{each}, {IN_COLOUR}" for each in ("counting grid 1x1", "mixture")),
+        *(f"{each}, {IN_COLOUR}" for each in (*entered[:3], "mixture")),
     ):
         found = [
             shop.step(f"sequences, {name}, draw {seed}", {}, partial(_tracked, shop, items, name, seed))
