@@ -114,7 +114,7 @@ class ScoreSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Fit, and give what `transform` gives for the same bags."""
         if self.compare is None:
             return super().fit_transform(X, y, **options)
-        self.fit(X, y)
+        self.fit(X, y, **options)
         return self._compared(self._learnt)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -202,10 +202,10 @@ def expected_terms(model: GridModel, X: Any) -> NDArray[np.float32]:
     counts = coarsen(X, n_features, geometry.painted, geometry.matched)
     counts = np.asarray(counts.toarray() if hasattr(counts, "toarray") else counts, dtype=np.float32)
     q = model.transform(X).astype(np.float32, copy=False)
-    with one_blas_thread():
-        table = em.windows_of(model._grid(), geometry, 1.0, default())[0].table
     # Sections lie at offsets from the window: q moved by an offset is where that section lies.
     q = q.reshape(-1, *geometry.grid)
     moved = np.stack([torus.shift(q, tuple(-o for o in offset)) for offset in geometry.matched_offsets], axis=1)
-    expected = moved.reshape(-1, geometry.n_cells) @ table.reshape(len(table), -1).T
+    with one_blas_thread():
+        table = em.windows_of(model._grid(), geometry, 1.0, default())[0].table
+        expected = moved.reshape(-1, geometry.n_cells) @ table.reshape(len(table), -1).T
     return counts.reshape(*moved.shape[:2], -1) * expected.reshape(*moved.shape[:2], -1)
