@@ -58,10 +58,10 @@ def run(shop: Workshop) -> Report:
         "every clip is held out and labelled by the nearest mapped frame on the torus; for LDA, by the nearest "
         f"shares of ten topics. The epitomes of pixels have the same capacity and see images of {PIXELS}x{PIXELS} "
         "pixels.",
-        "Tessellated and hybrid grids are below the plain one here, unlike in the paper. A place has about 40 frames to "
-        "learn from, and few show the same things at the same side, which may be why. On frames held out from those "
-        "learnt from, the plain grid has 53.4%, annealed as by default instead of quickly 53.1%, with 300 tokens instead of "
-        "100 53.1%, with 30 tokens 52.1%; with 4x4 sections 43.5%.",
+        "Tessellated and hybrid grids are below the plain one here, unlike in the paper. A place has about 40 frames "
+        "to learn from, and few show the same things at the same side, which may be why. On frames held out from "
+        "those learnt from, the plain grid has 53.4%, annealed as by default instead of quickly 53.1%, with 300 "
+        "tokens instead of 100 53.1%, with 30 tokens 52.1%; with 4x4 sections 43.5%.",
     ]
     table = Table("Places without labels, right, %", ["model", "ours", "the paper's"], rows)
     return Report(
