@@ -1,4 +1,4 @@
-"""Scenes described at three scales side by side: what grids, their scores and the pyramid kernel make of it."""
+"""Scenes again, with set grids: scores compared by what they have in common, and features of three scales."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,8 +18,6 @@ from countinggrids.rivals import PyramidKernel
 from countinggrids.uses import ScoreSpace
 
 Array = NDArray[Any]
-PATCHES, WORDS = (8, 16, 32), 400
-"""Pixels along each side of a patch, and words for each size."""
 MODELS = (
     "mixture",
     "LDA",
@@ -29,24 +27,35 @@ MODELS = (
     "counting grid 4x4",
 )
 PYRAMID, SCORES, BOTH = "spatial pyramid kernel 4x4", "score space 1x1, 2x2 and 4x4", "score space and pyramid kernel"
+FEATURES: dict[str, tuple[tuple[int, ...], int, tuple[str, ...]]] = {
+    "the same words": ((16,), 200, ()),
+    "three scales": ((8, 16, 32), 400, MODELS),
+}
+"""Pixels along each side of a patch, words for each size, and which models try beside the kernels."""
 Divide = Callable[[int], tuple[Array, Array]]
 
 
-def table(shop: Workshop, items: Items, divide: Divide) -> Table:
+def tables(shop: Workshop, items: Items, divide: Divide) -> list[Table]:
     """Let models and kernels try every split; `divide` gives the items to learn from and those to try, of a seed."""
-    found = []
-    for seed in shop.seeds:
-        settings = {"patches": PATCHES, "words": WORDS, "seed": seed}
-        made = partial(_tried, items, divide, seed, shop.is_quick)
-        found.append(shop.step(f"scenes15, three scales, split {seed}", settings, made))
-    caption = f"Right, %, {WORDS} words for each of three sizes of patches, {len(found)} splits"
-    return Table(caption, ["model", "ours"], [[name, spread([each[name] for each in found])] for name in found[0]])
+    made = []
+    for name, (patches, words, models) in FEATURES.items():
+        found = []
+        for seed in shop.seeds:
+            settings = {"patches": patches, "words": words, "seed": seed}
+            make = partial(_tried, items, divide, seed, patches, words, models, shop.is_quick)
+            found.append(shop.step(f"scenes15, {name}, split {seed}", settings, make))
+        sizes = ", ".join(map(str, patches))
+        caption = f"Right, %, {name}: {words} of patches of {sizes} pixels, {len(found)} splits"
+        rows = [[row, spread([each[row] for each in found])] for row in found[0]]
+        made.append(Table(caption, ["model", "ours"], rows))
+    return made
 
 
-def _tried(items: Items, divide: Divide, seed: int, is_quick: bool) -> dict[str, float]:
-    train, test = divide(seed)
-    problem = _problem(items, train, test, seed, is_quick)
-    right = {name: problem.right(CONTENDERS[name](problem)[0]) for name in MODELS}
+def _tried(
+    items: Items, divide: Divide, seed: int, patches: Sequence[int], words: int, models: Sequence[str], is_quick: bool
+) -> dict[str, float]:
+    problem = _problem(items, divide, seed, patches, words, is_quick)
+    right = {name: problem.right(CONTENDERS[name](problem)[0]) for name in models}
     pyramid = PyramidKernel(FINEST)
     kernels = {PYRAMID: (pyramid.fit_transform(problem.X), pyramid.transform(problem.tried))}
     kernels[SCORES] = _mean([_in_common(problem, grids.single) for grids in problem.grids.values()])
@@ -56,12 +65,13 @@ def _tried(items: Items, divide: Divide, seed: int, is_quick: bool) -> dict[str,
     return right
 
 
-def _problem(items: Items, train: Array, test: Array, seed: int, is_quick: bool) -> Problem:
+def _problem(items: Items, divide: Divide, seed: int, patches: Sequence[int], words: int, is_quick: bool) -> Problem:
     """Bag images by the words of each size of patches, side by side in every section; nothing is chosen."""
+    train, test = divide(seed)
     labels, paths = items["label"].astype(str), [items.path(i) for i in train]
     learnt, tried = [], []
-    for patch in PATCHES:
-        sift, book = DenseSIFT(patch), Codebook(20 if is_quick else WORDS, random_state=seed)
+    for patch in patches:
+        sift, book = DenseSIFT(patch), Codebook(20 if is_quick else words, random_state=seed)
         book.fit(sift.transform(paths))
         bagged = partial(Collection.from_images, steps=[sift, book], sections=FINEST)
         pair = bagged(items.take(train)), bagged(items.take(train), images=mirrored(paths))

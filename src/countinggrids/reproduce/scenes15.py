@@ -53,7 +53,7 @@ def run(shop: Workshop) -> Report:
     )
     split = cache(partial(problem, items, is_quick=shop.is_quick))
     divide = partial(divided, items["label"].astype(str), 8 if shop.is_quick else N_TRAIN)
-    wider = scales.table(shop, items, divide)
+    more = scales.tables(shop, items, divide)
     _draw(shop, split)
     course = _course(shop, split)
     notes.insert(
@@ -68,14 +68,14 @@ def run(shop: Workshop) -> Report:
     )
     notes.insert(
         1,
-        f"The second table has other features, the same for all: patches of {', '.join(map(str, scales.PATCHES))} "
-        f"pixels, {scales.WORDS} words for each size, side by side. Nothing is chosen there: grids of 8x8 with windows "
-        "of 4x4 (1x1 and 2x2), 12x12 with 8x8 (4x4), power 0.7, one restart a class. Its score space compares images "
-        'by what their terms have in common (`compare="intersection"`), the first table\'s is linear.',
+        "In the second and third table nothing is chosen: grids of 8x8 with windows of 4x4 (1x1 and 2x2), 12x12 with "
+        "8x8 (4x4), power 0.7, one restart a class. Their score spaces compare images by what their terms have in "
+        'common (`compare="intersection"`), where the first table\'s is linear. The third has patches of three sizes, '
+        "with a codebook each and their words side by side.",
     )
     notes.append(TRIED.read_text(encoding="utf-8").strip())
     data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of three classes."
-    return Report("scenes15", "Scenes: 15 classes", data, [table, wider, course], notes, "scenes15.png")
+    return Report("scenes15", "Scenes: 15 classes", data, [table, *more, course], notes, "scenes15.png")
 
 
 def problem(items: Items, seed: int, is_quick: bool) -> Problem:
