@@ -45,7 +45,7 @@ def tables(shop: Workshop, items: Items, divide: Divide) -> list[Table]:
             make = partial(_tried, items, divide, seed, patches, words, models, shop.is_quick)
             found.append(shop.step(f"scenes15, {name}, split {seed}", settings, make))
         sizes = ", ".join(map(str, patches))
-        caption = f"Right, %, {name}: {words} of patches of {sizes} pixels, {len(found)} splits"
+        caption = f"Right, %, {name} (patches of {sizes} pixels, {words} words each), {len(found)} splits"
         rows = [[row, spread([each[row] for each in found])] for row in found[0]]
         made.append(Table(caption, ["model", "ours"], rows))
     return made
