@@ -68,19 +68,22 @@ def _tried(
 def _problem(items: Items, divide: Divide, seed: int, patches: Sequence[int], words: int, is_quick: bool) -> Problem:
     """Bag images by the words of each size of patches, side by side in every section; nothing is chosen."""
     train, test = divide(seed)
-    labels, paths = items["label"].astype(str), [items.path(i) for i in train]
-    learnt, tried = [], []
-    for patch in patches:
-        sift, book = DenseSIFT(patch), Codebook(20 if is_quick else words, random_state=seed)
-        book.fit(sift.transform(paths))
-        bagged = partial(Collection.from_images, steps=[sift, book], sections=FINEST)
-        pair = bagged(items.take(train)), bagged(items.take(train), images=mirrored(paths))
-        learnt.append(Collection.join(pair).counts.toarray())
-        tried.append(bagged(items.take(test)).counts.toarray())
+    labels, words = items["label"].astype(str), 20 if is_quick else words
+    pairs = [bagged(items, train, test, DenseSIFT(patch), Codebook(words, random_state=seed)) for patch in patches]
+    X, tried = (_side_by_side([each.counts.toarray() for each in kind]) for kind in zip(*pairs, strict=True))
     y = np.r_[labels[train], labels[train]]
-    return Problem(
-        _side_by_side(learnt), y, _side_by_side(tried), labels[test], is_quick=is_quick, powers=POWER, is_set=True
-    )
+    return Problem(X, y, tried, labels[test], is_quick=is_quick, powers=POWER, is_set=True)
+
+
+def bagged(
+    items: Items, train: Array, test: Array, sift: DenseSIFT, book: Codebook, sections: Any = FINEST
+) -> tuple[Collection, Collection]:
+    """Learn words, and bag the images to learn from, which come left for right too, and those to try."""
+    paths = [items.path(i) for i in train]
+    book.fit(sift.transform(paths))
+    bag = partial(Collection.from_images, steps=[sift, book], sections=sections)
+    learnt = Collection.join([bag(items.take(train)), bag(items.take(train), images=mirrored(paths))])
+    return learnt, bag(items.take(test))
 
 
 def _side_by_side(bags: Sequence[Array]) -> Array:

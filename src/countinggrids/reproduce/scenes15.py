@@ -11,8 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from countinggrids import datasets
-from countinggrids.collection import Collection
-from countinggrids.features import Codebook, DenseSIFT, mirrored
+from countinggrids.features import Codebook, DenseSIFT
 from countinggrids.items import Items
 from countinggrids.reproduce import scales
 from countinggrids.reproduce.contest import ANNEAL, CONTENDERS, FINE, FINEST, POWER, TOKENS, Problem, contest
@@ -82,16 +81,8 @@ def problem(items: Items, seed: int, is_quick: bool) -> Problem:
     """Put a split together: bags of all its images, and of the training images left for right."""
     labels = items["label"].astype(str)
     train, test = divided(labels, 8 if is_quick else N_TRAIN, seed)
-    paths = [items.path(i) for i in train]
-    sift, book = DenseSIFT(), Codebook(20 if is_quick else WORDS, random_state=seed)
-    book.fit(sift.transform(paths))
-    bagged = partial(Collection.from_images, steps=[sift, book], sections=FINE)
-    whole, turned, tried = (
-        bagged(items.take(train)),
-        bagged(items.take(train), images=mirrored(paths)),
-        bagged(items.take(test)),
-    )
-    learnt = Collection.join([whole, turned])
+    book = Codebook(20 if is_quick else WORDS, random_state=seed)
+    learnt, tried = scales.bagged(items, train, test, DenseSIFT(), book, FINE)
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(train, labels[train])
     return Problem(
         learnt.coarsen(FINEST).counts.toarray(),
