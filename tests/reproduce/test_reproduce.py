@@ -192,10 +192,12 @@ def striped(folder, rng, n):
 def test_scales_tell_stripes_apart(shop, rng, tmp_path):
     items = striped(tmp_path / "pictures", rng, 12)
     divide = partial(scenes15.divided, items["label"].astype(str), 8)
-    one, three = scales.tables(shop, items, divide)
-    assert [row[0] for row in one.rows] == [scales.PYRAMID, scales.SCORES, scales.BOTH]
+    looked_at = divide(0)[1][1:]
+    one, two, three = scales.tables(shop, items, divide, looked_at)
+    assert [row[0] for row in one.rows] == [row[0] for row in two.rows] == [scales.PYRAMID, scales.SCORES, scales.BOTH]
     assert [row[0] for row in three.rows] == [*scales.MODELS, *(row[0] for row in one.rows)]
-    assert min(float(row[1]) for row in [*one.rows, *three.rows]) > 80
+    assert min(float(row[1]) for row in [*one.rows, *two.rows, *three.rows]) > 80
+    assert {row[2] for row in three.rows} <= {"0.0", "100.0"}  # only one image had no part in a choice
 
 
 def test_the_command_writes_report_picture_and_page(tmp_path):

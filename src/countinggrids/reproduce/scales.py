@@ -29,45 +29,57 @@ MODELS = (
 PYRAMID, SCORES, BOTH = "spatial pyramid kernel 4x4", "score space 1x1, 2x2 and 4x4", "score space and pyramid kernel"
 FEATURES: dict[str, tuple[tuple[int, ...], int, tuple[str, ...]]] = {
     "the same words": ((16,), 200, ()),
+    "twice the words": ((16,), 400, ()),
     "three scales": ((8, 16, 32), 400, MODELS),
 }
 """Pixels along each side of a patch, words for each size, and which models try beside the kernels."""
 Divide = Callable[[int], tuple[Array, Array]]
 
 
-def tables(shop: Workshop, items: Items, divide: Divide) -> list[Table]:
-    """Let models and kernels try every split; `divide` gives the items to learn from and those to try, of a seed."""
+def tables(shop: Workshop, items: Items, divide: Divide, looked_at: Array) -> list[Table]:
+    """Let models and kernels try every split.
+
+    Parameters
+    ----------
+    shop : where to work
+    items : the images
+    divide : gives the items to learn from and those to try, of a seed
+    looked_at : items that had a part in the choice of settings; what is right is also counted without them
+    """
     made = []
     for name, (patches, words, models) in FEATURES.items():
         found = []
         for seed in shop.seeds:
             settings = {"patches": patches, "words": words, "seed": seed}
-            make = partial(_tried, items, divide, seed, patches, words, models, shop.is_quick)
+            train, test = divide(seed)
+            split = partial(_problem, items, train, test, patches, words, seed, shop.is_quick)
+            make = partial(_tried, split, models, ~np.isin(test, looked_at))
             found.append(shop.step(f"scenes15, {name}, split {seed}", settings, make))
         sizes = ", ".join(map(str, patches))
         caption = f"Right, %, {name} (patches of {sizes} pixels, {words} words each), {len(found)} splits"
-        rows = [[row, spread([each[row] for each in found])] for row in found[0]]
-        made.append(Table(caption, ["model", "ours"], rows))
+        rows = [[row, *map(spread, zip(*(each[row] for each in found), strict=True))] for row in found[0]]
+        made.append(Table(caption, ["model", "ours", "images without a part in any choice"], rows))
     return made
 
 
-def _tried(
-    items: Items, divide: Divide, seed: int, patches: Sequence[int], words: int, models: Sequence[str], is_quick: bool
-) -> dict[str, float]:
-    problem = _problem(items, divide, seed, patches, words, is_quick)
-    right = {name: problem.right(CONTENDERS[name](problem)[0]) for name in models}
+def _tried(split: Callable[[], Problem], models: Sequence[str], is_new: Array) -> dict[str, list[float]]:
+    """Give the share that is right of all, and of those that are new."""
+    problem = split()
+    predicted = {name: CONTENDERS[name](problem)[0] for name in models}
     pyramid = PyramidKernel(FINEST)
     kernels = {PYRAMID: (pyramid.fit_transform(problem.X), pyramid.transform(problem.tried))}
     kernels[SCORES] = _mean([_in_common(problem, grids.single) for grids in problem.grids.values()])
     kernels[BOTH] = _mean([kernels[PYRAMID], kernels[SCORES]])
     for name, (learnt, tried) in kernels.items():
-        right[name] = problem.right(SVC(C=C, kernel="precomputed").fit(learnt, problem.y).predict(tried))
-    return right
+        predicted[name] = SVC(C=C, kernel="precomputed").fit(learnt, problem.y).predict(tried)
+    right = {name: labels == problem.truth for name, labels in predicted.items()}
+    return {name: [float(each.mean()), float(each[is_new].mean())] for name, each in right.items()}
 
 
-def _problem(items: Items, divide: Divide, seed: int, patches: Sequence[int], words: int, is_quick: bool) -> Problem:
+def _problem(
+    items: Items, train: Array, test: Array, patches: Sequence[int], words: int, seed: int, is_quick: bool
+) -> Problem:
     """Bag images by the words of each size of patches, side by side in every section; nothing is chosen."""
-    train, test = divide(seed)
     labels, words = items["label"].astype(str), 20 if is_quick else words
     pairs = [bagged(items, train, test, DenseSIFT(patch), Codebook(words, random_state=seed)) for patch in patches]
     X, tried = (_side_by_side([each.counts.toarray() for each in kind]) for kind in zip(*pairs, strict=True))

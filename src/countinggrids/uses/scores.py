@@ -173,7 +173,8 @@ class ScoreSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         K = np.zeros((given[0].shape[0], learnt[0].shape[0]), np.float32)
         for ours, theirs in zip(given, learnt, strict=True):
             filled = np.unique(theirs.indices)  # scores that are not centred are never above zero
-            K += intersections(ours[:, filled], theirs[:, filled])
+            kept = theirs[:, filled]
+            K += intersections(kept if ours is theirs else ours[:, filled], kept)
         if self.normalize:
             sizes = [np.sqrt(sum(part.sum(axis=1) for part in parts)) for parts in (given, learnt)]
             K /= np.maximum(np.outer(*sizes), 1e-12)
