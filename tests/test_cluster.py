@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from threading import Timer
 
 import numpy as np
@@ -185,6 +186,33 @@ def test_neighbouring_shares_lie_together_and_threads_count():
     assert homes == list("aaaaaabb")
 
 
+def test_no_worker_sends_the_grid_to_too_many_others():
+    class Client:
+        def __init__(self):
+            self.fetched, self.places = [], {}
+
+        def submit(self, function, copy, workers, **_):
+            self.fetched.append(copy)
+            self.places[len(self.fetched)] = workers[0]
+            return len(self.fetched)
+
+    client = Client()
+    homes = [{"workers": [f"w{share // 2}"], "allow_other_workers": True} for share in range(2 * 100)]
+    copies = cluster._copies(client, 0, homes)
+    assert list(copies) == [f"w{number}" for number in range(100)]
+    assert max(Counter([*copies.values(), *client.fetched]).values()) <= 2 * cluster.FETCHERS
+    assert client.places == {number: f"w{number}" for number in range(1, 13)}
+    assert all(copy < number for number, copy in enumerate(client.fetched, 1))
+    assert cluster._copies(client, 0, [{}]) == {"": 0}
+
+
+def test_many_workers_hand_the_grid_on(X, monkeypatch):
+    monkeypatch.setattr(cluster, "FETCHERS", 2)
+    how = LOCAL | {"n_workers": 5, "processes": False, "host": None}
+    with distributed.LocalCluster(**how) as local, distributed.Client(local):
+        assert same(model().fit(odd_blocks(X)), model().fit(X))
+
+
 def killer(process, at, after=0.02):
     """Make a callback that kills a process in the middle of an iteration."""
 
@@ -227,6 +255,28 @@ def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(X, programs):
         given = model(anneal=(0.5, 1.1, 1)).fit(odd_blocks(X), callback=killer(workers[0].pid, at=4))
         assert len(client.nthreads()) == 1
     assert workers[0].wait(5) == -signal.SIGKILL
+    assert same(given, model(anneal=(0.5, 1.1, 1)).fit(X))
+
+
+@pytest.mark.parametrize("is_sent_to", [True, False])
+def test_a_worker_that_dies_while_the_grid_is_sent_changes_nothing(X, programs, is_sent_to):
+    """It no longer answers when the grid goes out, to it or to the other one, and is gone a little later."""
+    address, workers = programs
+    dying = workers[0]
+
+    def stop(now):
+        if now.stage == "learning" and now.number == 4:
+            os.kill(dying.pid, signal.SIGSTOP)
+            places = [process for _, process in sorted(processes.items())]
+            distributed.utils_comm._round_robin_counter[0] = places.index(dying.pid) + (not is_sent_to)
+            Timer(1, os.kill, (dying.pid, signal.SIGKILL)).start()
+
+    began = time.monotonic()
+    with distributed.Client(address) as client:
+        processes = client.run(os.getpid)
+        given = model(anneal=(0.5, 1.1, 1)).fit(odd_blocks(X), callback=stop)
+    assert time.monotonic() - began < cluster.SENDING
+    assert dying.wait(5) == -signal.SIGKILL
     assert same(given, model(anneal=(0.5, 1.1, 1)).fit(X))
 
 

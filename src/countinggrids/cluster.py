@@ -29,6 +29,8 @@ PATIENCE = 10.0
 """Seconds in which a scheduler must answer."""
 SENDING, SLOWEST = 60.0, 1e6
 """Seconds, and bytes a second more, in which a grid must have gone out, or it is sent again."""
+FETCHERS = 8
+"""Workers that fetch a grid from the same other one."""
 REACHING = 2.0
 """Seconds in which a worker must answer for the grid to go to it past the scheduler."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -160,15 +162,17 @@ class Kept:
     def _total(self, function: Callable[..., Any], engine: Threads, common: tuple[Any, ...]) -> Any:
         from dask.sizeof import sizeof
 
-        # Where a worker dies while it is sent to, Dask may wait for its answer for ever.
+        # Where a worker dies while it is sent to, Dask may wait for its answer for ever. So the grid goes to one, and
+        # workers fetch it from each other: Dask's own broadcast tries a dead worker again and again.
         patience = SENDING + sizeof(common) / SLOWEST
-        how = {"broadcast": True, "hash": False, "direct": self.is_direct, "timeout": PATIENCE}
+        how = {"hash": False, "direct": self.is_direct, "timeout": PATIENCE}
         [sent] = self.client.sync(self.client._scatter, [common], **how, callback_timeout=patience)
         homes = list(_homes(self.client, len(self.futures)))
+        copies = _copies(self.client, sent, homes)
 
         def work(start: int, stop: int) -> Any:
-            shares = self.futures[start:stop]
-            return self.client.submit(_worked, shares, function, engine, sent, pure=False, **homes[start])
+            home, shares = homes[start], self.futures[start:stop]
+            return self.client.submit(_worked, shares, function, engine, copies[_name(home)], pure=False, **home)
 
         def add(parts: list[Any]) -> Any:  # before work on other shares, or what all of them give would be held
             return parts[0] if len(parts) == 1 else self.client.submit(_added, parts, pure=False, priority=1)
@@ -316,6 +320,24 @@ def _homes(client: Any, n_shares: int) -> Iterator[dict[str, Any]]:
     for share in range(n_shares):
         place = np.searchsorted(ends, (share + 0.5) * ends[-1] / n_shares)
         yield {"workers": [workers[place][0]], "allow_other_workers": True} if workers and n_shares > 1 else {}
+
+
+def _copies(client: Any, sent: Any, homes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Say which copy of a grid the worker of each home takes, so that no worker sends it to too many others."""
+    workers = list(dict.fromkeys(map(_name, homes)))
+    copies = [sent]
+    for number in range(1, -(-len(workers) // FETCHERS)):
+        home = {"workers": [workers[number]], "allow_other_workers": True}
+        copies.append(client.submit(_same, copies[number // FETCHERS], pure=False, **home))
+    return {worker: copies[number // FETCHERS] for number, worker in enumerate(workers)}
+
+
+def _name(home: dict[str, Any]) -> str:
+    return str(home.get("workers", [""])[0])
+
+
+def _same(grid: Any) -> Any:
+    return grid
 
 
 def _reaches_workers(client: Any) -> bool:
