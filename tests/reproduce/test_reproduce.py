@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -34,6 +35,25 @@ def test_a_step_is_done_once_for_each_of_its_settings(shop):
     assert shop.step("count", {"a": 1}, make) == {"n": 3}
     shop.is_quick, shop.is_fresh = False, False
     assert shop.step("count", {"a": 1}, make) == {"n": 4}
+
+
+def test_a_step_shows_that_it_goes_on_only_while_it_does(shop):
+    shown = []
+
+    @contextmanager
+    def working(what):
+        shown.append(what)
+        try:
+            yield
+        finally:
+            shown.append("over")
+
+    shop.working = working
+    assert shop.step("a step", {}, lambda: list(shown)) == ["a step"]
+    shop.step("a step", {}, lambda: pytest.fail("it was done before"))
+    with pytest.raises(ZeroDivisionError):
+        shop.step("another", {}, lambda: 1 // 0)
+    assert shown == ["a step", "over", "another", "over"]
 
 
 def test_a_step_that_fails_leaves_nothing(shop):

@@ -38,7 +38,7 @@ def reproduce(
         if data is not None and not data.is_dir():
             raise ValueError(f"{data} is no folder; wanted that of the data sets; check --data or COUNTINGGRIDS_DATA")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        shop = Workshop(output, data, quick, splits, fresh, common.say)
+        shop = Workshop(output, data, quick, splits, fresh, common.say, common.working)
         output.mkdir(parents=True, exist_ok=True)
         for each in NAMES if name == "all" else [name]:
             report = reproduce(each, shop)

@@ -5,6 +5,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import sha256
@@ -29,6 +30,7 @@ class Workshop:
     n_splits : random splits, or seeds, of the full version
     is_fresh : whether to do again what has been done
     say : told what goes on
+    working : shows that a step goes on, for as long as it does
 
     Attributes
     ----------
@@ -42,6 +44,7 @@ class Workshop:
     n_splits: int = 5
     is_fresh: bool = False
     say: Callable[[str], None] = print
+    working: Callable[[str], AbstractContextManager[Any]] = nullcontext
     commits: set[str] = field(default_factory=set)
     seconds: float = 0.0
 
@@ -56,7 +59,8 @@ class Workshop:
         if self.is_fresh or not path.is_file():
             self.say(name)
             began = time.perf_counter()
-            value = make()
+            with self.working(name):
+                value = make()
             kept = {"step": name, "settings": settings, "value": value}
             kept |= {"seconds": round(time.perf_counter() - began, 1), "commit": self.commit}
             files.write_text(path, json.dumps(kept, indent=1))
