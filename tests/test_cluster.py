@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import countinggrids as cg
-from countinggrids import cluster, sources
+from countinggrids import cluster, scheduler, sources
 from countinggrids.cli import app
 from countinggrids.engine import Threads
 from countinggrids.features.text import Document
@@ -296,7 +296,7 @@ def test_the_command_learns_on_a_cluster(rng, programs, tmp_path):
 
 
 def test_the_command_says_that_no_scheduler_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(scheduler, "PATIENCE", 0.5)
     np.save(tmp_path / "bags.npy", np.ones((4, 3)))
     options = ["-o", str(tmp_path / "model"), "--grid", "4x4", "--scheduler", "tcp://127.0.0.1:9"]
     result = CliRunner().invoke(app, ["fit", str(tmp_path / "bags.npy"), *options])
@@ -372,7 +372,9 @@ def test_workers_out_of_memory_are_named():
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(n_workers=1, memory_limit="400MB", **LOCAL) as local,
         distributed.Client(local),
-        pytest.raises(cluster.ClusterError, match="wanted workers with enough memory; give each more memory") as raised,
+        pytest.raises(
+            scheduler.ClusterError, match="wanted workers with enough memory; give each more memory"
+        ) as raised,
     ):
         model().fit([dask.delayed(np.ones((10, 40))), dask.delayed(hungry)(2**30)])
     assert "a piece of work ended every worker that tried it, 1 in all" in str(raised.value)

@@ -32,6 +32,7 @@ ORDER = [
     "checks",
     "sources",
     "blockwise",
+    "scheduler",
     "cluster",
     "checkpoints",
     "model",

@@ -8,7 +8,6 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache, reduce
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from countinggrids import checks, em, sources
+from countinggrids import checks, em, scheduler, sources
 from countinggrids.bags import rows_of
 from countinggrids.blockwise import Computed, delayed_blocks, is_dask, threads_here
 from countinggrids.engine import FAN, Threads, one_blas_thread
@@ -25,20 +24,12 @@ from countinggrids.geometry import Geometry
 
 ATTEMPTS = 3
 """How often an iteration is sent out: its grid is lost where all workers that hold it die."""
-PATIENCE = 10.0
-"""Seconds in which a scheduler must answer."""
 SENDING, SLOWEST = 60.0, 1e6
 """Seconds, and bytes a second more, in which a grid must have gone out, or it is sent again."""
 FETCHERS = 8
 """Workers that fetch a grid from the same other one."""
-REACHING = 2.0
-"""Seconds in which a worker must answer for the grid to go to it past the scheduler."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Which limits of the allocator are set, as malloc.h numbers them."""
-
-
-class ClusterError(OSError):
-    """What went wrong on a cluster, and what to do."""
 
 
 def read(model: Any, X: Any, is_fitting: bool) -> sources.Table:
@@ -48,7 +39,7 @@ def read(model: Any, X: Any, is_fitting: bool) -> sources.Table:
     """
     if not is_dask(X):
         return sources.read(model, X, is_fitting)
-    blocks, client = delayed_blocks(X), _client()
+    blocks, client = delayed_blocks(X), scheduler.current()
     if client is None:
         return sources.read(model, Computed(blocks), is_fitting)
     if model.device is not None:
@@ -58,7 +49,7 @@ def read(model: Any, X: Any, is_fitting: bool) -> sources.Table:
         )
     from distributed import futures_of
 
-    with _explained(client):
+    with scheduler.explained(client):
         futures = [futures_of(block)[0] for block in client.persist(blocks)]
         sizes, n_columns, has_counts = sources.checked_surveys(_surveys(client, futures))
         checks.check_columns(model, n_columns, is_fitting)
@@ -109,12 +100,12 @@ class Spread(sources.Table):
             for future, first, a, b in zip(self.futures, firsts, cuts, cuts[1:], strict=False)
             if a < b
         ]
-        with _explained(self.client):
+        with scheduler.explained(self.client):
             return sources.stacked([part.result() for part in parts])
 
     def each(self, runs: Sequence[slice], function: Callable[..., Any], *common: Any) -> Iterator[Any]:
         blocks = self.cut_anew(runs).futures
-        with _explained(self.client):
+        with scheduler.explained(self.client):
             results = self.client.map(lambda counts: function(counts, *common), blocks, pure=False)
             yield from (result.result() for result in results)
 
@@ -139,7 +130,7 @@ class Kept:
 
     def __init__(self, client: Any, futures: list[Any]):
         self.client, self.futures = client, futures
-        self.is_direct = _reaches_workers(client)
+        self.is_direct = scheduler.reaches_workers(client)
 
     def total(self, function: Callable[..., Any], engine: Threads, *common: Any) -> Any:
         """Add up function(share, engine, *common) over the shares, where they lie."""
@@ -148,13 +139,13 @@ class Kept:
         lost: BaseException | None = None
         for _ in range(ATTEMPTS):
             try:
-                with _explained(self.client):
+                with scheduler.explained(self.client):
                     return self._total(function, engine, common)
-            except ClusterError:
+            except scheduler.ClusterError:
                 raise
             except (CancelledError, OSError) as error:
-                lost, self.is_direct = error, _reaches_workers(self.client)
-        raise ClusterError(
+                lost, self.is_direct = error, scheduler.reaches_workers(self.client)
+        raise scheduler.ClusterError(
             f"an iteration was lost {ATTEMPTS} times ({type(lost).__name__}: {lost}); wanted a scheduler and workers "
             "that stay; look into their logs, and go on from a checkpoint"
         ) from lost
@@ -165,7 +156,7 @@ class Kept:
         # Where a worker dies while it is sent to, Dask may wait for its answer for ever. So the grid goes to one, and
         # workers fetch it from each other: Dask's own broadcast tries a dead worker again and again.
         patience = SENDING + sizeof(common) / SLOWEST
-        how = {"hash": False, "direct": self.is_direct, "timeout": PATIENCE}
+        how = {"hash": False, "direct": self.is_direct, "timeout": scheduler.PATIENCE}
         [sent] = self.client.sync(self.client._scatter, [common], **how, callback_timeout=patience)
         homes = list(_homes(self.client, len(self.futures)))
         copies = _copies(self.client, sent, homes)
@@ -244,7 +235,7 @@ def _surveys(client: Any, futures: list[Any]) -> Iterator[tuple[str, int, int, b
         except (KilledWorker, CancelledError, MemoryError):
             raise
         except Exception as error:
-            raise ClusterError(
+            raise scheduler.ClusterError(
                 f"{name} could not be made ({type(error).__name__}: {error}); wanted a table of counts; "
                 "check that every worker sees the same files and has the same packages"
             ) from error
@@ -269,44 +260,6 @@ class _Fetched:
 
     def __iter__(self) -> Iterator[Any]:
         return (future.result() for future in self.futures)
-
-
-@contextmanager
-def connected(address: str | None) -> Iterator[None]:
-    """Connect to the cluster of a scheduler for a while; None connects to none."""
-    if address is None:
-        yield
-        return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError(
-            "a scheduler needs Dask, which is not installed; install it with pip install 'countinggrids[dask]'"
-        ) from error
-    try:
-        client = Client(address, timeout=PATIENCE)
-    except (OSError, ValueError) as error:
-        raise ClusterError(
-            f"no scheduler answers at {address} ({error}); wanted the address of a Dask scheduler, such as "
-            "tcp://127.0.0.1:8786; start one with `dask scheduler`"
-        ) from error
-    with client:
-        if not client.nthreads():
-            raise ClusterError(
-                f"the scheduler at {address} has no workers; wanted at least one; "
-                f"start some with `dask worker {address}`"
-            )
-        yield
-
-
-def _client() -> Any:
-    """Find the cluster that this process is connected to, if any."""
-    try:
-        from distributed import Client
-
-        return Client.current()
-    except (ImportError, ValueError):
-        return None
 
 
 def _homes(client: Any, n_shares: int) -> Iterator[dict[str, Any]]:
@@ -338,38 +291,3 @@ def _name(home: dict[str, Any]) -> str:
 
 def _same(grid: Any) -> Any:
     return grid
-
-
-def _reaches_workers(client: Any) -> bool:
-    """Tell whether this process can talk to a worker itself, which saves going through the scheduler."""
-    from distributed.comm.core import connect
-
-    async def reach(address: str) -> None:
-        comm = await connect(address, timeout=REACHING, **client.security.get_connection_args("client"))
-        await comm.close()
-
-    try:
-        client.sync(reach, next(iter(client.nthreads())))
-    except (OSError, StopIteration):
-        return False
-    return True
-
-
-@contextmanager
-def _explained(client: Any) -> Iterator[None]:
-    """Say what to do about workers that are lost."""
-    from distributed import KilledWorker
-
-    try:
-        yield
-    except KilledWorker as error:
-        raise ClusterError(
-            f"a piece of work ended every worker that tried it, {error.allowed_failures + 1} in all; "
-            "wanted workers with enough memory; give each more memory or fewer threads, add workers, or make blocks "
-            "smaller"
-        ) from error
-    except MemoryError as error:
-        raise ClusterError(
-            f"a worker is out of memory ({error}); wanted room for its part of the bags and some grids; "
-            "give each worker more memory or fewer threads, add workers, or make blocks smaller"
-        ) from error

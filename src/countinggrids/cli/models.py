@@ -74,7 +74,7 @@ def fit(
     as_json: common.Json = False,
 ) -> None:
     """Learn a counting grid from bags."""
-    from countinggrids.cluster import connected
+    from countinggrids.scheduler import connected
 
     with common.errors():
         common.check_output(output, force)
