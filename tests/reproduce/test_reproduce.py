@@ -1,6 +1,7 @@
 """The reproduction of the paper: steps that are kept, reports, and the quick version of every experiment."""
 
 import json
+import re
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -136,6 +137,36 @@ def test_a_place_has_whole_clips_and_not_too_many_frames():
 
 def test_position_runs_along_each_clip():
     assert tower.position(frames([4, 2])).tolist() == [0, 0.25, 0.5, 0.75, 0, 0.5]
+
+
+def test_folds_are_runs_of_every_clip():
+    items = frames([9, 7, 2])
+    tried = [fold[1] for fold in tower.folds(items)]
+    assert sorted(np.concatenate(tried)) == list(range(18))
+    assert all(sorted([*learnt, *held]) == list(range(18)) for learnt, held in tower.folds(items))
+    assert [list(each[each < 9]) for each in tried] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_components_are_chosen_on_the_frames_learnt_from_and_grids_are_set(shop, rng, monkeypatch):
+    """One place has frames of two kinds, which together look like those of the other."""
+    items = frames([30] * 4).with_columns(label=np.repeat(["near", "far"], 60))
+    kinds = np.array([[9, 0, 1, 1], [0, 9, 1, 1], [5, 5, 1, 1], [5, 5, 1, 1]])
+    kind = np.where(np.arange(120) < 60, np.arange(120) % 2, 2)
+    X = np.hstack([rng.poisson(kinds[kind] * 3.0), np.zeros((120, 15 * 4))])
+    shop.is_quick = False
+    monkeypatch.setitem(sequences.COMPONENTS, "mixture", (1, 2))
+    assert sequences.chosen(shop, "mixture", X, items)[-1].estimator.n_components == 2
+    assert sequences.chosen(shop, "counting grid 2x1", X, items)[-1].estimator.sections == (2, 1)
+
+
+def test_rivals_are_chosen_where_grids_are_set(rng):
+    made = problem(rng)
+    bags = (made.X, made.y, made.tried, made.truth)
+    for is_set, is_fair, n_powers in [(False, False, 2), (True, False, 1), (True, True, 2)]:
+        each = contest.Problem(*bags, is_set=is_set, is_fair=is_fair)
+        assert (len(each.powers), each.n_init) == (n_powers, 1 if is_set else 3)
+        told = contest.CONTENDERS["spatial bag of words 4x4"](each)[1]
+        assert re.fullmatch(r"power (0.7|1), n_components [12]", told)
 
 
 def test_few_frames_come_from_the_first_part_of_each_place():

@@ -1,9 +1,11 @@
 """Along the walks: filtering with a chain, the scaling study, and "where was I"."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from countinggrids.features import Gist
@@ -28,6 +30,8 @@ WHERE = {
     "counting grid 4x4": 81.45,
     "counting grid 4x1": None,
 }
+COMPONENTS = {"mixture": (2, 5, 10), "LDA": (2, 5, 10), "reconfigurable 4x4": (8, 16), "Polya mixture": (2, 5)}
+"""What models other than grids choose from, on the frames they learn from."""
 TORRALBA, IN_COLOUR = "Torralba: Gaussians on Gist", "words and colours"
 
 
@@ -39,7 +43,9 @@ def run(shop: Workshop) -> Report:
     where = _where(shop, items)
     notes = [
         f"A run of {HELD_OUT:.0%} of every clip, at a random place in it, is tried, the rest is learnt from; gamma, "
-        "the weight of the likelihoods, is chosen on the latter. Alone is without a chain; filtered uses the frames "
+        "the weight of the likelihoods, is chosen on the latter. So are, by three runs of every clip, the components "
+        "and the power of the counts of mixtures, LDA and reconfigurable bags; grids are set (8x8 with windows of 4x4, "
+        "12x12 with 8x8 for 4x4). Alone is without a chain; filtered uses the frames "
         f"so far, smoothed all of them. Where was I: at most {N_MOST} images a place, filtered. The scaling study "
         f"filters counting grids of 1x1 bags with grids {', '.join(map(str, SIZES))} and window {WINDOW}, all times "
         "sigma, in one draw. The epitome of local histograms is a small one (8x8 cells) that is annealed quickly.",
@@ -89,6 +95,18 @@ def bag_models(anneal: tuple[float, float, float]) -> dict[str, Any]:
     }
 
 
+def chosen(shop: Workshop, name: str, X: Array, items: Items) -> Any:
+    """Give a model of `bag_models`; components and the power of the counts are chosen unless it is a grid."""
+    model = bag_models(_anneal(shop))[name]
+    if name not in COMPONENTS or shop.is_quick:
+        return model
+    options: dict[str, Sequence[float]] = {"gridclassifier__estimator__n_components": COMPONENTS[name]}
+    if "bagscaler" in model.named_steps:
+        options["bagscaler__power"] = (0.7, 1.0)
+    search = GridSearchCV(model, options, cv=tower.folds(items), refit=False).fit(X, items["label"].astype(str))
+    return model.set_params(**search.best_params_)
+
+
 def _anneal(shop: Workshop) -> tuple[float, float, float]:
     return QUICK if shop.is_quick else ANNEAL
 
@@ -117,7 +135,7 @@ def _tracked(shop: Workshop, items: Items, name: str, seed: int) -> dict[str, fl
     else:
         made = tower.with_colours if features else tower.in_sections
         X = made(shop, items, is_train, f"draw {seed}")
-        tracker = PlaceTracker(bag_models(_anneal(shop))[model])
+        tracker = PlaceTracker(chosen(shop, model, X[is_train], items.take(is_train)))
     return _shares(tracker, X, items, is_train)
 
 
@@ -194,7 +212,7 @@ def _few_tracked(shop: Workshop, items: Items, name: str, seed: int) -> float:
     path = np.searchsorted(places, labels[is_train])
     paths = [path[part] for part in sequences(len(path), known.run_lengths())]
     move = np.exp(chain.re_estimate(*chain.counted(paths, len(places)), pseudocount=0.1).log_move)
-    tracker = PlaceTracker(bag_models(_anneal(shop))[name], transitions=move)
+    tracker = PlaceTracker(chosen(shop, name, X[few], items.take(few)), transitions=move)
     tracker.fit(X[few], labels[few], items.take(few).run_lengths())
     test = items.take(~is_train)
     q = tracker.filter(X[~is_train], test.run_lengths())
