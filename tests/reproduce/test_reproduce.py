@@ -147,16 +147,18 @@ def test_folds_are_runs_of_every_clip():
     assert [list(each[each < 9]) for each in tried] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
-def test_components_are_chosen_on_the_frames_learnt_from_and_grids_are_set(shop, rng, monkeypatch):
+def test_components_and_grids_are_chosen_on_the_frames_learnt_from(shop, rng, monkeypatch):
     """One place has frames of two kinds, which together look like those of the other."""
     items = frames([30] * 4).with_columns(label=np.repeat(["near", "far"], 60))
     kinds = np.array([[9, 0, 1, 1], [0, 9, 1, 1], [5, 5, 1, 1], [5, 5, 1, 1]])
     kind = np.where(np.arange(120) < 60, np.arange(120) % 2, 2)
     X = np.hstack([rng.poisson(kinds[kind] * 3.0), np.zeros((120, 15 * 4))])
     shop.is_quick = False
-    monkeypatch.setitem(sequences.COMPONENTS, "mixture", (1, 2))
+    monkeypatch.setitem(sequences.CHOICES, "mixture", {"n_components": (1, 2)})
+    monkeypatch.setitem(sequences.CHOICES, "counting grid 2x1", {"grid": ((4, 4), (6, 6))})
     assert sequences.chosen(shop, "mixture", X, items)[-1].estimator.n_components == 2
-    assert sequences.chosen(shop, "counting grid 2x1", X, items)[-1].estimator.sections == (2, 1)
+    grid = sequences.chosen(shop, "counting grid 2x1", X, items)[-1].estimator
+    assert (grid.grid in ((4, 4), (6, 6)), grid.sections) == (True, (2, 1))
 
 
 def test_rivals_are_chosen_where_grids_are_set(rng):

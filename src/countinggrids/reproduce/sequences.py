@@ -30,8 +30,16 @@ WHERE = {
     "counting grid 4x4": 81.45,
     "counting grid 4x1": None,
 }
-COMPONENTS = {"mixture": (2, 5, 10), "LDA": (2, 5, 10), "reconfigurable 4x4": (8, 16), "Polya mixture": (2, 5)}
-"""What models other than grids choose from, on the frames they learn from."""
+POWERS = {"bagscaler__power": (0.7, 1.0)}
+CHOICES: dict[str, dict[str, Sequence[Any]]] = {
+    "mixture": {"n_components": (2, 5, 10), **POWERS},
+    "LDA": {"n_components": (2, 5, 10), **POWERS},
+    "reconfigurable 4x4": {"n_components": (8, 16), **POWERS},
+    "Polya mixture": {"n_components": (2, 5)},
+    "counting grid 4x4": {"grid": ((12, 12), (16, 16))},
+    **{f"counting grid {sections}": {"grid": ((8, 8), (12, 12))} for sections in ("1x1", "2x2", "2x1", "4x1")},
+}
+"""What is chosen for each model on the frames it learns from."""
 TORRALBA, IN_COLOUR = "Torralba: Gaussians on Gist", "words and colours"
 
 
@@ -43,9 +51,9 @@ def run(shop: Workshop) -> Report:
     where = _where(shop, items)
     notes = [
         f"A run of {HELD_OUT:.0%} of every clip, at a random place in it, is tried, the rest is learnt from; gamma, "
-        "the weight of the likelihoods, is chosen on the latter. So are, by three runs of every clip, the components "
-        "and the power of the counts of mixtures, LDA and reconfigurable bags; grids are set (8x8 with windows of 4x4, "
-        "12x12 with 8x8 for 4x4). Alone is without a chain; filtered uses the frames "
+        "the weight of the likelihoods, is chosen on the latter. So are, by three runs of every clip, grids (8x8 or "
+        "12x12 with windows of 4x4; 12x12 or 16x16 with 8x8 for 4x4), and the components and the power of the counts "
+        "of mixtures, LDA and reconfigurable bags. Alone is without a chain; filtered uses the frames "
         f"so far, smoothed all of them. Where was I: at most {N_MOST} images a place, filtered. The scaling study "
         f"filters counting grids of 1x1 bags with grids {', '.join(map(str, SIZES))} and window {WINDOW}, all times "
         "sigma, in one draw. The epitome of local histograms is a small one (8x8 cells) that is annealed quickly.",
@@ -96,13 +104,14 @@ def bag_models(anneal: tuple[float, float, float]) -> dict[str, Any]:
 
 
 def chosen(shop: Workshop, name: str, X: Array, items: Items) -> Any:
-    """Give a model of `bag_models`; components and the power of the counts are chosen unless it is a grid."""
+    """Give a model of `bag_models`, with what is chosen by runs of every clip."""
     model = bag_models(_anneal(shop))[name]
-    if name not in COMPONENTS or shop.is_quick:
+    if name not in CHOICES or shop.is_quick:
         return model
-    options: dict[str, Sequence[float]] = {"gridclassifier__estimator__n_components": COMPONENTS[name]}
-    if "bagscaler" in model.named_steps:
-        options["bagscaler__power"] = (0.7, 1.0)
+    options = {
+        option if "__" in option else f"gridclassifier__estimator__{option}": values
+        for option, values in CHOICES[name].items()
+    }
     search = GridSearchCV(model, options, cv=tower.folds(items), refit=False).fit(X, items["label"].astype(str))
     return model.set_params(**search.best_params_)
 
