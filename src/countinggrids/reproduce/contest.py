@@ -44,7 +44,6 @@ class Problem:
     is_quick : whether to try few settings
     powers : of the counts, to choose from; the first is the one of models that nothing is chosen for
     is_set : whether settings are set in advance instead of chosen, and grids are learnt once
-    is_fair : whether those of models other than grids are chosen all the same
     """
 
     X: Array
@@ -57,10 +56,9 @@ class Problem:
     is_quick: bool = False
     powers: tuple[float, ...] = (0.7, 1.0)
     is_set: bool = False
-    is_fair: bool = False
 
     def __post_init__(self) -> None:
-        if not self.is_choosing:
+        if self.is_quick or self.is_set:
             self.powers = self.powers[:1]
         if self.folds is None:
             few = min(np.unique(self.y, return_counts=True)[1])
@@ -70,11 +68,6 @@ class Problem:
     def right(self, predicted: Any) -> float:
         """Give the share of labels that are right."""
         return float(np.mean(np.asarray(predicted) == self.truth))
-
-    @property
-    def is_choosing(self) -> bool:
-        """Whether settings of models other than grids are chosen."""
-        return not self.is_quick and (self.is_fair or not self.is_set)
 
     @property
     def anneal(self) -> tuple[float, float, float]:
@@ -118,11 +111,10 @@ class Problem:
 
 
 def split_by(bags: Collection, is_train: Array, is_quick: bool, folds: Any = None) -> Problem:
-    """Put a problem together from bags by 12x12 sections and a mask of those to learn from; grids are set."""
+    """Put a problem together from bags by 12x12 sections and a mask of those to learn from."""
     labels, X, fine = bags.items["label"].astype(str), bags.coarsen(FINEST).counts.toarray(), bags.counts
     learnt, tried = ((X[rows], labels[rows]) for rows in (is_train, ~is_train))
-    layouts = fine[is_train], fine[~is_train]
-    return Problem(*learnt, *tried, folds, *layouts, is_quick, is_set=True, is_fair=True)
+    return Problem(*learnt, *tried, folds, fine[is_train], fine[~is_train], is_quick)
 
 
 def chosen(
@@ -176,7 +168,7 @@ def searched(model: Any, sections: int, options: Mapping[str, Sequence[Any]]) ->
 
     def contend(problem: Problem) -> Outcome:
         steps = BagCoarsener(sections, FINEST), BagScaler(TOKENS), GridClassifier(model, random_state=0)
-        few = {name: values if problem.is_choosing else values[:1] for name, values in options.items()}
+        few = {name: values[:1] if problem.is_quick or problem.is_set else values for name, values in options.items()}
         wanted = {f"gridclassifier__estimator__{name}": values for name, values in few.items()}
         wanted |= {"bagscaler__power": problem.powers}
         settings = {name: values[0] for name, values in wanted.items()}

@@ -58,10 +58,9 @@ def run(shop: Workshop) -> Report:
         f"The {n_places} places with most frames, of which whole clips with at most {tower.MOST_FRAMES} frames in "
         "all are taken. A fold is a tenth of every clip in a row, so that "
         f"frames are not tried beside their neighbours in time; for {N_FEW} images a place these come from the first "
-        "70% of each clip, and the last 30% are tried. Grids are set in advance, to some of those that the scenes "
-        "choose from; components and the power of the counts of the other models are chosen by three folds of the "
-        "frames they learn from, runs of every clip in the first table. Every model is learnt once. The paper's "
-        "figures are for 32 places of a SenseCam.",
+        "70% of each clip, and the last 30% are tried. Settings are chosen by three folds of the frames learnt "
+        "from, runs of every clip in the first table; the hybrid's are set. The paper's figures are for 32 places of "
+        "a SenseCam.",
         *chosen,
     ]
     data = tower.DATA.format("SenseCam")
