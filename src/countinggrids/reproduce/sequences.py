@@ -63,8 +63,8 @@ def run(shop: Workshop) -> Report:
         "2x1 is above 1x1 alone, filtered and smoothed, and 4x1 is where was I; with colours only frame by frame. "
         "Square sections help little or not. Most likely that is because the camera was turned by hand: what the left "
         "side shows in one frame the right side shows in another, while floor and ceiling stay where they are. "
-        "Counting grids are above LDA and LDA above mixtures throughout, but 1x1 hardly so when filtered and where was "
-        "I: LDA gains more by having its components chosen (two were set before: 48.2, 61.1, 67.2) than grids by "
+        "The plain counting grid is above LDA and LDA above mixtures, but hardly so when filtered and where was I (4x4 "
+        "is below LDA there): LDA gains more by having its components chosen (two were set before: 48.2, 61.1, 67.2) than grids by "
         "having theirs (8x8 was set: 56.6, 67.3, 73.0). By the scaling study larger grids would do better still; they "
         "are not among those to choose from.",
         "Rows were thought of after squares had been tried. On frames held out from those learnt from, in the same "
