@@ -64,9 +64,9 @@ def run(shop: Workshop) -> Report:
         "Square sections help little or not. Most likely that is because the camera was turned by hand: what the left "
         "side shows in one frame the right side shows in another, while floor and ceiling stay where they are. "
         "The plain counting grid is above LDA and LDA above mixtures, but hardly so when filtered and where was I (4x4 "
-        "is below LDA there): LDA gains more by having its components chosen (two were set before: 48.2, 61.1, 67.2) than grids by "
-        "having theirs (8x8 was set: 56.6, 67.3, 73.0). By the scaling study larger grids would do better still; they "
-        "are not among those to choose from.",
+        "is below LDA there): LDA gains more by having its components chosen (two were set before: 48.2, 61.1, 67.2) "
+        "than grids by having theirs (8x8 was set: 56.6, 67.3, 73.0). By the scaling study larger grids would do "
+        "better still; they are not among those to choose from.",
         "Rows were thought of after squares had been tried. On frames held out from those learnt from, in the same "
         "five draws (so that some of them are tried in other draws), 1x1, 2x1 and 4x1, grids of 8x8, had, alone, "
         "filtered and smoothed: words 58.9, 67.1, 69.8; 59.8, 65.9, 69.1; 60.4, 66.2, 67.7; with colours 71.6, 78.6, "
