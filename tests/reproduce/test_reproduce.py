@@ -82,6 +82,18 @@ def test_a_report_is_read_as_it_was_written(tmp_path):
     assert page(tmp_path, ["missing", "x"]).count("## An x") == 1
 
 
+def test_a_page_keeps_what_the_folder_has_no_report_of(tmp_path):
+    for name in ("x", "y"):
+        Report(name, f"An {name}", "Data: none.", [], ["A note.\n\n### More of it\n\nAs was found."]).save(tmp_path)
+    before = page(tmp_path, ["x", "y"])
+    (tmp_path / "x.json").unlink()
+    assert page(tmp_path, ["x", "y"], before) == before
+    Report("y", "An y", "Data: others.", []).save(tmp_path)
+    after = page(tmp_path, ["x", "y"], before)
+    assert (after.count("Data: none."), after.count("Data: others."), after.count("## An y")) == (1, 1, 1)
+    assert "As was found." in after.partition("## An y")[0]
+
+
 def test_spread_is_in_percent():
     assert spread([0.5]) == "50.0"
     assert spread([0.5, 0.6]) == "55.0 +- 5.0"

@@ -227,7 +227,7 @@ def by_kernels(*kinds: str) -> Callable[[Problem], Outcome]:
 
 CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
     "mixture": searched(MixtureOfUnigrams(anneal=None), 1, {"n_components": [2, 5, 10]}),
-    "LDA": searched(LDA(), 1, {"n_components": [2, 5]}),
+    "LDA": searched(LDA(), 1, {"n_components": [2, 5, 10]}),
     "LDA 4x4": searched(Tessellated(LDA(2), FINEST), 4, {}),
     "reconfigurable 4x4": searched(ReconfigurableBags(8, FINEST), 4, {"n_components": [8, 16]}),
     "spatial bag of words 4x4": searched(SpatialBagOfWords(sections=FINEST, anneal=None), 4, {"n_components": [1, 2]}),

@@ -1,6 +1,7 @@
 """What an experiment found: tables with the paper's figures beside ours, a picture, and notes."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -91,10 +92,23 @@ class Report:
         return cls(tables=tables, **facts)
 
 
-def page(folder: Path, names: Sequence[str]) -> str:
-    """Put the reports of a folder together into one page, in the order of their names given."""
-    found = [Report.load(folder / f"{name}.json") for name in names if (folder / f"{name}.json").is_file()]
-    return "\n".join([HEADING, *(report.text() for report in found)])
+def page(folder: Path, names: Sequence[str], before: str = "") -> str:
+    """Put the reports of a folder together into one page.
+
+    Parameters
+    ----------
+    folder : where the reports are
+    names : of the experiments, in the order of the page
+    before : the page as it was: its sections are kept where the folder has no report
+    """
+    sections = {}
+    for section in re.split(r"\n(?=## )", before):
+        if made_by := re.search(r"`countinggrids reproduce (\w+)", section):
+            sections[made_by[1]] = section.rstrip("\n") + "\n"
+    for name in names:
+        if (path := folder / f"{name}.json").is_file():
+            sections[name] = Report.load(path).text()
+    return "\n".join([HEADING, *(sections[name] for name in names if name in sections)])
 
 
 def spread(shares: Sequence[float] | Any) -> str:
