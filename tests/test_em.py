@@ -5,7 +5,7 @@ import pytest
 
 import naive
 from cases import ENGINE, GEOMETRIES, as_bags, random_counts, random_grid
-from countinggrids import em
+from countinggrids import em, posterior
 from countinggrids.products import DenseCounts, SparseCounts
 
 N_FEATURES = 4
@@ -113,7 +113,7 @@ def test_an_empty_bag_gets_the_prior_as_its_posterior(rng):
 
 
 def test_a_sharp_posterior_is_held_sparse_and_changes_nothing(rng, monkeypatch):
-    monkeypatch.setattr(em, "FEW_ENTRIES", 0)
+    monkeypatch.setattr(posterior, "FEW_ENTRIES", 0)
     geometry = GEOMETRIES["counting grid"]
     grid, counts = random_grid(rng, geometry), rng.integers(1, 9, (6, N_FEATURES)) * 5000.0
     bags = as_bags(counts, geometry)

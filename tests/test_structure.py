@@ -14,12 +14,14 @@ from countinggrids import features, plot, rivals
 
 SOURCE = Path(countinggrids.__file__).parent
 ORDER = [
+    "compiling",
     "arrays",
     "torus",
     "alignment",
     "geometry",
     "bags",
     "products",
+    "posterior",
     "shortlist",
     "em",
     "recipe",

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countinggrids.compiling import compiled
+
 Array = NDArray[Any]
 """What the types call an array; where the code is for both, one of torch does as well."""
 WITHOUT_FLOAT64 = ("mps",)
@@ -46,6 +48,17 @@ def fetched(array: Any) -> Array:
     return array if is_numpy(array) else np.asarray(array.cpu())
 
 
+def log(values: Any, out: Any, is_compiled: bool = False) -> Any:
+    """Take the logarithm of positive numbers, into `out`.
+
+    Compiled, for NumPy's float32, it takes a third of the time if `out` is another array.
+    """
+    if is_compiled:
+        compiled(_log, True)(values.reshape(-1), out.reshape(-1))
+        return out
+    return namespace(values).log(values, out=out)
+
+
 def summed(array: Any, axis: int) -> Array:
     """Add up along an axis, in float64 where the device knows it; give NumPy's float64."""
     if is_numpy(array):
@@ -53,3 +66,28 @@ def summed(array: Any, axis: int) -> Array:
     xp = namespace(array)
     dtype = array.dtype if array.device.type in WITHOUT_FLOAT64 else xp.float64
     return fetched(xp.sum(array, axis=axis, dtype=dtype)).astype(np.float64)
+
+
+def _log(values, out):  # type: ignore[no-untyped-def]
+    """Split a number into two to a whole power and a rest between 0.7 and 1.4, whose logarithm is a polynomial.
+
+    The polynomial has the least largest error there, below 1e-7 of the logarithm. Library functions take one
+    number at a time; this loop takes as many as the processor can.
+    """
+    for i in range(values.size):
+        bits = np.float32(values[i]).view(np.int32)
+        power = (bits - np.int32(0x3F3504F3)) >> np.int32(23)  # the bits of the root of a half
+        x = np.int32(bits - (power << np.int32(23))).view(np.float32) - np.float32(1)
+        series = np.float32(7.0376836292e-2)
+        series = series * x - np.float32(1.1514610310e-1)
+        series = series * x + np.float32(1.1676998740e-1)
+        series = series * x - np.float32(1.2420140846e-1)
+        series = series * x + np.float32(1.4249322787e-1)
+        series = series * x - np.float32(1.6668057665e-1)
+        series = series * x + np.float32(2.0000714765e-1)
+        series = series * x - np.float32(2.4999993993e-1)
+        series = series * x + np.float32(3.3333331174e-1)
+        rest = x + (series * x - np.float32(0.5)) * x * x
+        # The logarithm of two in two parts: the first times a power is exact.
+        small = rest + np.float32(power) * np.float32(np.log(2) - 0.693359375)
+        out[i] = small + np.float32(power) * np.float32(0.693359375)

@@ -6,7 +6,6 @@ What tells one model from another is its `Geometry`: which sections are matched 
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -14,10 +13,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from countinggrids import arrays, torus
+from countinggrids import arrays, posterior, torus
 from countinggrids.geometry import Geometry, Shape
+from countinggrids.posterior import Scores
 from countinggrids.products import Counts, Runner
-from countinggrids.shortlist import LOST, SPARSE_BELOW, Search, Shortlist, Windows
+from countinggrids.shortlist import Search, Shortlist, Windows
 
 Array = arrays.Array
 
@@ -25,10 +25,10 @@ SMALLEST = 1e-25
 """Floor of h where it divides or is taken the logarithm of: a feature absent from a window, in float32 too."""
 FEWEST_CHUNKS = 4
 """Pieces that an E step is cut into even where the bags are few, for threads to share."""
-FEW_ENTRIES = 2**13
-"""Bags times cells below which neither pieces nor a sparse posterior pay."""
 PLANE_ENTRIES = 2**17
 """Features times cells that one piece of work on the grid takes, few enough to stay in cache."""
+WORTH_COMPILING = 2**20
+"""Features times cells from which work on the grid is compiled."""
 
 
 class Grid(NamedTuple):
@@ -108,10 +108,11 @@ def windows_of(grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> t
     """Compute what bags are matched with, beta log h and log P, and h itself."""
     pi, xp = grid.pi, arrays.namespace(grid.pi)
     table, h = xp.empty_like(pi), xp.empty_like(pi)
+    block, is_compiled = geometry.block(painted=False), _is_worth_compiling(pi)
 
     def fill(features: slice) -> None:
-        part = xp.clip(histograms(pi[features], geometry.block(painted=False)), SMALLEST, None, out=h[features])
-        logs = xp.log(part, out=table[features])
+        part = xp.clip(histograms(pi[features], block), SMALLEST, None, out=h[features])
+        logs = arrays.log(part, table[features], is_compiled)
         logs *= beta
 
     list(engine.map(fill, _feature_pieces(pi)))
@@ -129,61 +130,29 @@ def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | No
     q : (bags, cells), dense or CSR
     log_likelihood : (bags,), float64
     """
-    table, log_prior = windows.table, windows.log_prior.reshape(1, -1)
-    n_bags, n_cells = counts.shape[0], log_prior.shape[1]
+    table, log_prior = windows.table, windows.log_prior.reshape(-1)
+    n_bags, n_cells = counts.shape[0], log_prior.shape[0]
     planes = counts.prepare(table)
-    fewest = 1 if n_bags * n_cells < FEW_ENTRIES else FEWEST_CHUNKS
+    fewest = 1 if n_bags * n_cells < posterior.FEW_ENTRIES else FEWEST_CHUNKS
     chunks = pieces(n_bags, max(1, min(engine.chunk_entries // n_cells, -(-n_bags // fewest))))
+    q = arrays.namespace(table).empty((n_bags, n_cells), dtype=table.dtype, device=table.device)
 
-    @cache
-    def prior() -> Array:  # NumPy adds rows that are repeated ten times faster than one that is broadcast
-        longest = max(rows.stop - rows.start for rows in chunks)
-        return np.tile(log_prior, (longest, 1)) if arrays.is_numpy(log_prior) else log_prior
-
-    def posterior(rows: slice) -> tuple[Any, Array]:
+    def located(rows: slice) -> tuple[Any, Array]:
         found = search.by_bounds(rows) if search else None
         if found is not None:
             return found
-        joint = counts.match(planes, rows)
-        joint += prior()[: len(joint)]
-        best = arrays.namespace(joint).max(joint, axis=1)
-        found = search.by_scores(rows, joint, best) if search else _few_cells(joint, best)
-        return found or _all_cells(joint, best)
+        scores = Scores.of(counts.match(planes, rows, q[rows]), log_prior)
+        found = search.by_scores(rows, scores) if search else posterior.of_few_cells(scores)
+        return found or posterior.of_all_cells(scores)
 
-    parts = list(engine.map(posterior, chunks))
+    parts = list(engine.map(located, chunks))
     log_likelihood = np.concatenate([part[1] for part in parts])
     if all(sp.issparse(part) for part, _ in parts):
         return sp.vstack([part for part, _ in parts], format="csr"), log_likelihood
-    q = arrays.namespace(table).empty((n_bags, n_cells), dtype=table.dtype, device=table.device)
     for rows, (part, _) in zip(chunks, parts, strict=True):
-        q[rows] = part.toarray() if sp.issparse(part) else part
+        if sp.issparse(part):
+            q[rows] = part.toarray()
     return q, log_likelihood
-
-
-def _all_cells(joint: Array, best: Array) -> tuple[Any, Array]:
-    """Turn log p(bag, cell), (bags, cells), and that of the best cell into q and log p(bag)."""
-    xp = arrays.namespace(joint)
-    joint -= best[:, None]
-    q = xp.exp(joint, out=joint)
-    total = xp.sum(q, axis=1)
-    q /= total[:, None]
-    return q, arrays.fetched(best) + np.log(arrays.fetched(total), dtype=np.float64)
-
-
-def _few_cells(joint: Array, best: Array) -> tuple[Any, Array] | None:
-    """The same, q as CSR of the cells that count; None where they are many."""
-    if not arrays.is_numpy(joint) or joint.size < FEW_ENTRIES:
-        return None
-    kept = np.flatnonzero(joint > (best + LOST[joint.dtype.name])[:, None])
-    if kept.size >= SPARSE_BELOW * joint.size:
-        return None
-    bag_of, cells = np.divmod(kept, joint.shape[1])
-    ends = np.searchsorted(bag_of, np.arange(best.size + 1))
-    q = np.exp(joint.ravel().take(kept) - best.take(bag_of))
-    total = np.add.reduceat(q, ends[:-1])
-    q /= total.take(bag_of)
-    q = sp.csr_array((q, cells.astype(np.int32), ends.astype(np.int32)), shape=joint.shape)
-    return q, best + np.log(total, dtype=np.float64)
 
 
 def e_step(shares: Iterable[Bags], grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> Statistics:
@@ -255,10 +224,11 @@ def log_density(pi: Array, eta: Array, engine: Engine) -> float:
     """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
     if not eta.any():
         return 0.0
-    xp = arrays.namespace(pi)
+    xp, is_compiled = arrays.namespace(pi), _is_worth_compiling(pi)
 
     def total(features: slice) -> float:
-        logs = xp.log(xp.clip(pi[features], SMALLEST, None)).reshape(pi[features].shape[0], -1)
+        part = xp.clip(pi[features], SMALLEST, None)
+        logs = arrays.log(part, xp.empty_like(part), is_compiled).reshape(len(part), -1)
         return float(eta[features] @ arrays.summed(logs, axis=1))
 
     return float(sum(engine.map(total, _feature_pieces(pi))))
@@ -294,6 +264,10 @@ def _weighted(q: Any, weights: Array) -> Any:
         return q
     q *= arrays.like(q, weights)[:, None]
     return q
+
+
+def _is_worth_compiling(planes: Array) -> bool:
+    return arrays.is_numpy(planes) and planes.dtype == np.float32 and planes.size >= WORTH_COMPILING
 
 
 def _feature_pieces(planes: Array) -> list[slice]:

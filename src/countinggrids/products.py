@@ -10,7 +10,7 @@ it into A. Work is handed out through `run.map`; how it is cut never changes a r
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from countinggrids import arrays, torus
 from countinggrids.bags import rows_of
+from countinggrids.compiling import compiled
 from countinggrids.geometry import Shape
 
 Array = arrays.Array
@@ -58,19 +59,14 @@ class DenseCounts:
         """Bring a table of planes, (features, *grid), into the form that `match` reads."""
         return table.reshape(self.n_features, -1)
 
-    def match(self, table: Array, rows: slice) -> Array:
-        """Compute L for some rows, (rows, cells)."""
+    def match(self, table: Array, rows: slice, out: Array) -> Array:
+        """Compute L for some rows, into `out`, (rows, cells)."""
         counts = arrays.like(table, _dense(self.matrix[rows]))
-        total: Array | None = None
-        for section, offset in enumerate(self.offsets):
+        arrays.namespace(table).matmul(counts[:, self._columns(0)], table, out=out)  # at the window's corner
+        for section, offset in enumerate(self.offsets[1:], 1):
             part = counts[:, self._columns(section)] @ table
-            part = torus.shift(part.reshape(-1, *self.grid), offset).reshape(part.shape)
-            if total is None:
-                total = part
-            else:
-                total += part
-        assert total is not None
-        return total
+            out += torus.shift(part.reshape(-1, *self.grid), offset).reshape(part.shape)
+        return out
 
     def canvas(self, table: Array) -> Array:
         """Make what `paint` adds to, of the table's kind."""
@@ -103,7 +99,7 @@ def _paint_densely(q: Array, counts: Array, run: Runner) -> Array:
     n_stripes = min(8, 1 + prod(q.shape) * counts.shape[1] // WORTH_A_THREAD)
 
     def stripe(cells: slice) -> None:
-        painted[:, cells] = (q.T[cells] @ counts).T
+        painted[:, cells] = counts.T @ q[:, cells]
 
     list(run.map(stripe, _slices(q.shape[1], -(-q.shape[1] // n_stripes))))
     return painted
@@ -154,18 +150,21 @@ class SparseCounts:
     def prepare(self, table: Array) -> Array:
         return torus.pad(table, self.pad).reshape(self.n_features, -1)
 
-    def match(self, table: Array, rows: slice) -> Array:
-        n_rows = len(range(*rows.indices(self.shape[0])))
+    def match(self, table: Array, rows: slice, out: Array) -> Array:
         padded_length = int(self.cell_start[-1]) + 1
         # One long run through the padding takes less than many short ones past it.
         is_one_run = self.run_start.size > 1 and padded_length <= LONGEST_RUN * prod(self.grid)
         runs = self.run_start[:1] if is_one_run else self.run_start
-        length = padded_length if is_one_run else prod(self.grid) // runs.size
-        out = np.empty((n_rows, runs.size, length), table.dtype)
-        ends = self.matrix.indptr[rows.start : rows.start + n_rows + 1]
+        found = np.empty((len(out), padded_length), table.dtype) if is_one_run else out
+        ends = self.matrix.indptr[rows.start : rows.start + len(out) + 1]
         data = self.matrix.data.astype(table.dtype, copy=False)
-        compiled(_match, True)(ends, self.matrix.indices, data, self.n_features, table, self.section_start, runs, out)
-        return out[:, 0, self.cell_start] if is_one_run else out.reshape(n_rows, -1)
+        by_run = found.reshape(len(out), runs.size, -1)
+        compiled(_match, True)(
+            ends, self.matrix.indices, data, self.n_features, table, self.section_start, runs, by_run
+        )
+        if is_one_run:
+            np.take(found, self.cell_start, axis=1, out=out, mode="clip")
+        return out
 
     def canvas(self, table: Array) -> Array:
         return np.zeros((self.n_features, prod(self.padded)), table.dtype)
@@ -217,19 +216,6 @@ def _dense(matrix: Any) -> Array:
 
 def _slices(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-@lru_cache
-def compiled(kernel: Callable[..., Any], sums_freely: bool = False) -> Callable[..., Any]:
-    """Compile a kernel at its first use; nothing is kept on disk.
-
-    Where it sums freely, several terms are added at a time: in another order than written, but always the same one.
-    """
-    import numba
-
-    how = {"reassoc", "contract", "nsz"} if sums_freely else False
-    quick: Callable[..., Any] = numba.njit(nogil=True, error_model="numpy", fastmath=how)(kernel)
-    return quick
 
 
 def _match(ends, columns, counts, n_features, table, section_start, run_start, out):  # type: ignore[no-untyped-def]

@@ -17,15 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from countinggrids import arrays
+from countinggrids.compiling import compiled
 from countinggrids.geometry import Shape
-from countinggrids.products import Counts, DenseCounts, compiled
+from countinggrids.posterior import LOST, SPARSE_BELOW, Scores
+from countinggrids.products import Counts, DenseCounts
 
 Array = arrays.Array
 
-LOST = {"float32": np.float32(np.log(1e-6)), "float64": np.log(1e-16)}
-"""Logarithm of the posterior, against the best cell's, from which a cell is dropped."""
-SPARSE_BELOW = 1 / 20
-"""Share of cells a bag's posterior must leave above rounding for its block to be painted from a sparse q."""
 TILE_SIDE = {1: 16, 2: 4, 3: 3}
 """Cells along each axis of a tile, by the number of axes; two where there are more axes."""
 WORTHWHILE = 2**28
@@ -184,8 +182,9 @@ class Search:
         return Search(self.counts.rows(rows), self.windows, self.upper[rows], self.rise)
 
     def leave(self, shortlist: Shortlist) -> None:
-        """Leave the bounds to the next iteration."""
-        shortlist.put(self.upper, self.windows)
+        """Leave the bounds to the next iteration, if any are known."""
+        if (self.upper[:, 0] < np.inf).any():
+            shortlist.put(self.upper, self.windows)
 
     def by_bounds(self, rows: slice) -> tuple[Any, Array] | None:
         """Give q, CSR, and log p(bag) of some bags; None where the bounds leave too many tiles."""
@@ -197,15 +196,15 @@ class Search:
         upper += of_prior
         return self._found(rows, FEW_TILES)
 
-    def by_scores(self, rows: slice, joint: Array, best: Array) -> tuple[Any, Array] | None:
-        """The same from log p(bag, cell) of all cells, and of the best; None where too many cells matter."""
-        floor = (best + LOST[best.dtype.name])[:, None]
+    def by_scores(self, rows: slice, scores: Scores) -> tuple[Any, Array] | None:
+        """The same from log p(bag, cell) of all cells; None where too many cells matter."""
         upper = self.upper[rows]
         found = None
-        if np.count_nonzero(joint > floor) <= NEARLY * SPARSE_BELOW * joint.size:
-            compiled(_highest)(joint, self.tiles.cells, upper)
+        if scores.n_near <= NEARLY * SPARSE_BELOW * scores.joint.size:
+            compiled(_highest)(scores.joint, self.tiles.cells, upper)
             found = self._found(rows, 1.0)
-        if found is None or np.count_nonzero(upper > floor) > FEW_TILES / 2 * upper.size:
+        floor = scores.best + LOST[scores.best.dtype.name]
+        if found is None or np.count_nonzero(upper > floor[:, None]) > FEW_TILES / 2 * upper.size:
             upper[:] = np.inf  # bounds would not pay in the next iteration
         return found
 

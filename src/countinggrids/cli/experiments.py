@@ -25,7 +25,9 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A small version that only shows that all works.")] = False,
     splits: Annotated[int, typer.Option(min=1, help="Random splits, or seeds.")] = 5,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what was done before.")] = False,
-    results: Annotated[Path | None, typer.Option(help="A page to write all reports of the folder into; other sections of it stay.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="A page to write all reports of the folder into; other sections of it stay.")
+    ] = None,
     as_json: common.Json = False,
 ) -> None:
     """Make the paper's tables and figures again, ours beside the paper's; what was done before is not done twice."""

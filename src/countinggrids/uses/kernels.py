@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from countinggrids import engine
-from countinggrids.products import compiled
+from countinggrids.compiling import compiled
 
 BLOCK_ENTRIES = 2**22
 """Entries of the dense block of rows that others are compared with at a time: 16 MB."""

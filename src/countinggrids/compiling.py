@@ -1,0 +1,18 @@
+"""Loops that are compiled when they are first run, and what they are used for in place of array functions."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+
+@lru_cache
+def compiled(kernel: Callable[..., Any], sums_freely: bool = False) -> Callable[..., Any]:
+    """Compile a kernel at its first use; nothing is kept on disk.
+
+    Where it sums freely, several terms are added at a time: in another order than written, but always the same one.
+    """
+    import numba
+
+    how = {"reassoc", "contract", "nsz"} if sums_freely else False
+    quick: Callable[..., Any] = numba.njit(nogil=True, error_model="numpy", fastmath=how)(kernel)
+    return quick
