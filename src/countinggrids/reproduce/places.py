@@ -61,8 +61,8 @@ def run(shop: Workshop) -> Report:
         "all are taken. A fold is a tenth of every clip in a row, so that "
         f"frames are not tried beside their neighbours in time; for {N_FEW} images a place these come from the first "
         "70% of each clip, and the last 30% are tried. Settings are chosen by three folds of the frames learnt "
-        "from, runs of every clip in the first table; the hybrid's are set. Of all models but the hybrid and the pyramid "
-        "kernel three restarts are averaged. The paper's figures are for 32 places of a SenseCam.",
+        "from, runs of every clip in the first table; the hybrid's are set. Of all models but the hybrid and the "
+        "pyramid kernel three restarts are averaged. The paper's figures are for 32 places of a SenseCam.",
         *chosen,
     ]
     data = tower.DATA.format("SenseCam")
