@@ -23,6 +23,7 @@ from common import Learner, table, text_bags
 from countinggrids import cluster, sources
 from countinggrids.engine import FAN
 from countinggrids.geometry import Geometry
+from countinggrids.kept import LONGEST
 
 MODEL = cg.CountingGrid((32, 32), (5, 5))
 GEOMETRY = Geometry.of((32, 32), (5, 5))
@@ -45,9 +46,10 @@ class Spread(Learner):
 
 
 def in_turns(X, kinds, turns, n):
-    """Give the shortest time of an iteration of each kind of learner, from the same grid, and the bytes that moved.
+    """Give the time of an iteration of each kind of learner, from the same grid, and the bytes that moved.
 
-    A kind is the cluster's options, or None for threads without one. In every turn n iterations are timed.
+    A kind is the cluster's options, or None for threads without one. In every turn n iterations in a row are timed
+    together, for every so often the grid comes back from the workers; the quickest turn counts.
     """
     plain = Learner(X, GEOMETRY)
     plain.iterate(5)
@@ -57,13 +59,12 @@ def in_turns(X, kinds, turns, n):
         for name, how in kinds.items():
             with ExitStack() as stack:
                 learner = plain if how is None else Spread(X, stack, **how)
-                for number in range(n + 1):
+                for is_timed in (False, True):  # the first time compiles, and brings the bags to their workers
                     learner.grid = start
                     before, began = received(), time.perf_counter()
-                    learner.iterate()
-                    if number:  # the first compiles, and brings the bags to their workers
-                        times[name].append(time.perf_counter() - began)
-                        moved[name].append(received() - before)
+                    learner.iterate(n if is_timed else 3)
+                times[name].append((time.perf_counter() - began) / n)
+                moved[name].append((received() - before) / n)
     return {name: min(each) for name, each in times.items()}, {name: min(each) for name, each in moved.items()}
 
 
@@ -84,7 +85,7 @@ def overhead(n_bags, turns):
         "one worker of two threads, in this process": {**worker, "processes": False},
         "one worker of two threads, a process": worker,
     }
-    seconds, moved = in_turns(X, kinds, turns, 12)
+    seconds, moved = in_turns(X, kinds, turns, 2 * LONGEST)
     plain = next(iter(seconds.values()))
     table(
         f"{n_bags} bags of text, 5000 features, 32x32, window 5x5 (bar: 15% over threads)",
@@ -101,7 +102,7 @@ def scaling(n_bags, turns):
     sets = range(-(-n_bags // 10_000))  # few at a time, for they are drawn dense
     X = sp.csr_array(sp.vstack([text_bags(seed, min(n_bags, 10_000))[0] for seed in sets])[:n_bags])
     kinds = {f"{n} of one thread": {"n_workers": n, "threads_per_worker": 1} for n in (1, 2)}
-    seconds, moved = in_turns(X, kinds, turns, 3)
+    seconds, moved = in_turns(X, kinds, turns, 4)
     one = next(iter(seconds.values()))
     table(
         f"{n_bags} bags, {len(sources.runs_of(*X.shape))} shares (bar: two workers 1.7 times one)",

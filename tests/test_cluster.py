@@ -13,10 +13,11 @@ from threading import Timer
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 import countinggrids as cg
-from countinggrids import cluster, scheduler, sources
+from countinggrids import cluster, kept, learn, recipe, scheduler, sources
 from countinggrids.cli import app
 from countinggrids.engine import Threads
 from countinggrids.features.text import Document
@@ -141,9 +142,37 @@ def test_bags_stay_on_the_workers(X, client, monkeypatch):
     moved = []
     gather = client.gather
     monkeypatch.setattr(client, "gather", lambda future, **how: moved.append(future) or gather(future, **how))
-    kept = table.shares(np.ones(150, "f4"), 40, model()._geometry())
-    assert kept.total(counted, Threads(1), np.zeros(5)) == 150
+    shares = table.shares(np.ones(150, "f4"), 40, model()._geometry())
+    assert shares.total(counted, Threads(1), np.zeros(5)) == 150
     assert len(moved) == 1
+
+
+def test_the_grid_stays_on_the_workers(X, client, monkeypatch):
+    """Only what is asked for, and every so often the grid, comes here."""
+    fetched = []
+    fetch = kept.Kept.fetched
+    monkeypatch.setattr(kept.Kept, "fetched", lambda self, held: fetched.append(len(held.steps)) or fetch(self, held))
+    monkeypatch.setattr(kept, "LONGEST", 5)
+    options = {"anneal": (0.5, 1.1, 1), "tol": 1e-9, "max_iter": 12}
+    with pytest.warns(ConvergenceWarning):
+        given = model(**options).fit(odd_blocks(X), callback=lambda now: now.number == 9 and now.pi.sum() < 0)
+    assert fetched == [5, 4, 5, 2]
+    with pytest.warns(ConvergenceWarning):
+        assert same(given, model(**options).fit(X))
+
+
+def test_an_iteration_that_was_begun_in_vain_changes_nothing(X, client):
+    table = cluster.read(model(), odd_blocks(X), is_fitting=True)
+    geometry, rng = model()._geometry(), np.random.RandomState(0)
+    shares = [each.shares(np.ones(150, "f4"), 40, geometry) for each in (table, sources.Table.of(X))]
+    warm, cold = (learn.Step(geometry, beta, recipe.Eta(0.1), "uniform") for beta in (0.5, 1.0))
+    start = model()._start(rng, geometry, 40)
+    grids = []
+    for each in shares:
+        grid, _ = learn.iterate(each, start, warm, Threads(1), then=warm)
+        grid, _ = learn.iterate(each, grid, cold, Threads(1), then=None)
+        grids.append(grid.fetched())
+    assert grids[0].pi.tobytes() == grids[1].pi.tobytes()
 
 
 def test_a_grid_that_does_not_arrive_is_sent_again(X, client, monkeypatch):
@@ -151,10 +180,10 @@ def test_a_grid_that_does_not_arrive_is_sent_again(X, client, monkeypatch):
         monkeypatch.undo()
         await asyncio.sleep(60)
 
-    kept = cluster.read(model(), odd_blocks(X), is_fitting=True).shares(np.ones(150, "f4"), 40, model()._geometry())
-    monkeypatch.setattr(cluster, "SENDING", 0.2)
+    shares = cluster.read(model(), odd_blocks(X), is_fitting=True).shares(np.ones(150, "f4"), 40, model()._geometry())
+    monkeypatch.setattr(kept, "SENDING", 0.2)
     monkeypatch.setattr(client, "_scatter", never)
-    assert kept.total(counted, Threads(1), np.zeros(5)) == 150
+    assert shares.total(counted, Threads(1), np.zeros(5)) == 150
 
 
 def test_large_grids_have_more_time_to_arrive():
@@ -172,7 +201,7 @@ def counted(share, engine, zeros):
 
 def test_sums_do_not_change_their_parts():
     parts = [sources.em.Statistics(np.ones((2, 3)), np.ones(3), 1.0) for _ in range(8)]
-    total = cluster._added(parts)
+    total = kept._added(parts)
     assert (total.seen == 8).all()
     assert all((part.seen == 1).all() and (part.usage == 1).all() for part in parts)
 
@@ -182,7 +211,7 @@ def test_neighbouring_shares_lie_together_and_threads_count():
         def nthreads(self):
             return {"b": 1, "a": 3}
 
-    homes = [home["workers"][0] for home in cluster._homes(Client(), 8)]
+    homes = [home["workers"][0] for home in scheduler.homes(Client(), 8)]
     assert homes == list("aaaaaabb")
 
 
@@ -198,16 +227,16 @@ def test_no_worker_sends_the_grid_to_too_many_others():
 
     client = Client()
     homes = [{"workers": [f"w{share // 2}"], "allow_other_workers": True} for share in range(2 * 100)]
-    copies = cluster._copies(client, 0, homes)
+    copies = kept._copies(client, 0, homes)
     assert list(copies) == [f"w{number}" for number in range(100)]
-    assert max(Counter([*copies.values(), *client.fetched]).values()) <= 2 * cluster.FETCHERS
+    assert max(Counter([*copies.values(), *client.fetched]).values()) <= 2 * kept.FETCHERS
     assert client.places == {number: f"w{number}" for number in range(1, 13)}
     assert all(copy < number for number, copy in enumerate(client.fetched, 1))
-    assert cluster._copies(client, 0, [{}]) == {"": 0}
+    assert kept._copies(client, 0, [{}]) == {"": 0}
 
 
 def test_many_workers_hand_the_grid_on(X, monkeypatch):
-    monkeypatch.setattr(cluster, "FETCHERS", 2)
+    monkeypatch.setattr(kept, "FETCHERS", 2)
     how = LOCAL | {"n_workers": 5, "processes": False, "host": None}
     with distributed.LocalCluster(**how) as local, distributed.Client(local):
         assert same(model().fit(odd_blocks(X)), model().fit(X))
@@ -259,8 +288,9 @@ def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(X, programs):
 
 
 @pytest.mark.parametrize("is_sent_to", [True, False])
-def test_a_worker_that_dies_while_the_grid_is_sent_changes_nothing(X, programs, is_sent_to):
+def test_a_worker_that_dies_while_the_grid_is_sent_changes_nothing(X, programs, monkeypatch, is_sent_to):
     """It no longer answers when the grid goes out, to it or to the other one, and is gone a little later."""
+    monkeypatch.setattr(kept, "LONGEST", 1)  # the grid goes out in every iteration
     address, workers = programs
     dying = workers[0]
 
@@ -275,7 +305,7 @@ def test_a_worker_that_dies_while_the_grid_is_sent_changes_nothing(X, programs, 
     with distributed.Client(address) as client:
         processes = client.run(os.getpid)
         given = model(anneal=(0.5, 1.1, 1)).fit(odd_blocks(X), callback=stop)
-    assert time.monotonic() - began < cluster.SENDING
+    assert time.monotonic() - began < kept.SENDING
     assert dying.wait(5) == -signal.SIGKILL
     assert same(given, model(anneal=(0.5, 1.1, 1)).fit(X))
 

@@ -35,6 +35,7 @@ ORDER = [
     "sources",
     "blockwise",
     "scheduler",
+    "kept",
     "cluster",
     "checkpoints",
     "model",

@@ -4,8 +4,8 @@ How warm, how long and with which pseudocounts is in `recipe.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from countinggrids.em import (
     normalised,
 )
 from countinggrids.geometry import Geometry, Shape
-from countinggrids.recipe import Recipe
+from countinggrids.recipe import Eta, Recipe
 
 N_SCOUTS, SCOUT_BAGS = 8, 5_000
 """How many layouts are tried on the small grid, and with how many bags at the most."""
@@ -34,7 +34,8 @@ PACE = 0.5
 """How far one batch moves what was seen: while beta grows, older batches mislead more than they teach."""
 
 
-class Iteration(NamedTuple):
+@dataclass(frozen=True)
+class Iteration:
     """What a callback sees after every iteration.
 
     Attributes
@@ -45,8 +46,7 @@ class Iteration(NamedTuple):
     planned : iterations at the most
     beta : the inverse temperature of this iteration
     objective : log-likelihood plus log prior of pi per token, before this iteration's M step
-    pi : (*grid, features), a view: copy it to keep it; while scouting the grid is smaller
-    log_prior : (*grid,)
+    grid : where the grid lies; it is fetched when it is looked at
     """
 
     stage: str
@@ -55,8 +55,21 @@ class Iteration(NamedTuple):
     planned: int
     beta: float
     objective: float
-    pi: Array
-    log_prior: Array
+    grid: Grid
+
+    @cached_property
+    def pi(self) -> Array:
+        """The grid, (*grid, features), a view: copy it to keep it; while scouting the grid is smaller."""
+        return np.moveaxis(self._fetched.pi, 0, -1)
+
+    @cached_property
+    def log_prior(self) -> Array:
+        """How often windows are used, (*grid,)."""
+        return self._fetched.log_prior
+
+    @cached_property
+    def _fetched(self) -> Grid:
+        return self.grid.fetched()
 
 
 Callback = Callable[[Iteration], Any]
@@ -86,6 +99,35 @@ class Batches:
             now = now.plus(self.past.scaled(1 - pace))
         self.past = now
         return now
+
+
+class Step(NamedTuple):
+    """What one iteration is told."""
+
+    geometry: Geometry
+    beta: float
+    eta: Eta
+    location_prior: str
+
+
+def iterate(shares: Iterable[Bags], grid: Grid, step: Step, engine: Engine, then: Step | None) -> tuple[Grid, float]:
+    """Make an E step and an M step; give the new grid, and the objective per token of the old one.
+
+    Shares that lie elsewhere have an `iterate` of their own, and the grid stays there. They may begin with the step
+    that most likely comes after this one, `then`.
+    """
+    if hasattr(shares, "iterate"):
+        found: tuple[Grid, float] = shares.iterate(grid, step, engine, then)
+        return found
+    return conclude(grid, e_step(shares, grid, step.geometry, step.beta, engine), step, engine)
+
+
+def conclude(grid: Grid, statistics: Statistics, step: Step, engine: Engine) -> tuple[Grid, float]:
+    """Make the M step, and work out the objective per token that the E step began with."""
+    totals = arrays.summed(statistics.seen.reshape(len(grid.pi), -1), axis=1)
+    eta = step.eta.of(totals, step.geometry.n_cells)
+    objective = statistics.log_likelihood + log_density(grid.pi, eta, engine)
+    return m_step(grid, statistics, step.geometry, eta, step.location_prior, engine), objective / totals.sum()
 
 
 class Progress(NamedTuple):
@@ -128,25 +170,23 @@ def learn(
     grid, shares = grid.placed(engine), engine.hold(shares)
     has_converged = False
     phases = recipe.phases()
+    steps = [Step(geometry, beta, eta, recipe.location_prior) for beta, eta, _ in phases]
     for number in range(len(history) + 1, recipe.max_iter + 1):
-        beta, eta, limit = phases[phase]
-        is_stepwise = batches is not None and limit == np.inf
-        look = batches.e_step if batches is not None and is_stepwise else partial(e_step, shares)
-        statistics = look(grid, geometry, beta, engine)
-        totals = arrays.summed(statistics.seen.reshape(len(grid.pi), -1), axis=1)
-        pseudocounts = eta.of(totals, geometry.n_cells)
-        objective = statistics.log_likelihood + log_density(grid.pi, pseudocounts, engine)
-        grid = m_step(grid, statistics, geometry, pseudocounts, recipe.location_prior, engine)
-        del statistics  # as large as the grid: not to be held while the next is made
-        history = [*history, objective / totals.sum()]
-        if watch(number, beta, history[-1], grid):
+        step, limit = steps[phase], phases[phase][2]
+        if batches is not None and limit == np.inf:
+            grid, objective = conclude(grid, batches.e_step(grid, geometry, step.beta, engine), step, engine)
+        else:
+            then = steps[phase + 1 if limit == np.inf else phase] if number < recipe.max_iter else None
+            grid, objective = iterate(shares, grid, step, engine, then)
+        history = [*history, objective]
+        if watch(number, step.beta, history[-1], grid):
             break
         has_settled = abs(history[-1] - previous) <= limit
         has_converged = has_settled and phase + 1 == len(phases)
         if has_converged:
             break
         phase, previous = (phase + 1, -np.inf) if has_settled else (phase, history[-1])
-        if not is_stepwise:
+        if batches is None or limit != np.inf:
             keep(Progress(grid, history, phase, previous))
     return Outcome(grid.fetched(), history, has_converged)
 

@@ -313,9 +313,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:
             if watch is None:
                 return False
-            grid = grid.fetched()
-            pi = np.moveaxis(grid.pi, 0, -1)
-            return watch(learn.Iteration(stage, restart, number, self.max_iter, beta, objective, pi, grid.log_prior))
+            return watch(learn.Iteration(stage, restart, number, self.max_iter, beta, objective, grid))
 
         return see
 

@@ -1,8 +1,11 @@
-"""The scheduler of a Dask cluster: how to reach it, and what went wrong there in plain words."""
+"""The scheduler of a Dask cluster: how to reach it, where work goes, and what went wrong there in plain words."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 PATIENCE = 10.0
 """Seconds in which a scheduler must answer."""
@@ -85,3 +88,16 @@ def explained(client: Any) -> Iterator[None]:
             f"a worker is out of memory ({error}); wanted room for its part of the bags and some grids; "
             "give each worker more memory or fewer threads, add workers, or make blocks smaller"
         ) from error
+
+
+def homes(client: Any, n_shares: int) -> Iterator[dict[str, Any]]:
+    """Say where shares shall lie: neighbours together, as many with each worker as its threads are worth.
+
+    A share alone may lie anywhere. A worker that is lost is no obstacle, and one that comes late gets its part at the
+    next iteration.
+    """
+    workers = sorted(client.nthreads().items())
+    ends = list(accumulate(n_threads for _, n_threads in workers)) or [1]
+    for share in range(n_shares):
+        place = np.searchsorted(ends, (share + 0.5) * ends[-1] / n_shares)
+        yield {"workers": [workers[place][0]], "allow_other_workers": True} if workers and n_shares > 1 else {}
