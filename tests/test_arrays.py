@@ -20,3 +20,9 @@ def test_logarithms_go_into_the_array_that_was_given():
     out = np.full((3, 4), 9, np.float32)
     assert arrays.log(values, out, is_compiled=True) is out
     assert not out.any()
+
+
+def test_logarithms_of_arrays_in_another_order_are_right_too():
+    values = np.arange(1, 13, dtype=np.float32).reshape(3, 4).T
+    found = arrays.log(values, np.empty_like(values), is_compiled=True)
+    np.testing.assert_allclose(found, np.log(values.astype(np.float64)), rtol=2.5e-7)

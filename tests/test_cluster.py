@@ -1,6 +1,7 @@
 """Bags on a Dask cluster: the bits of one process on any number of workers, and when workers die."""
 
 import asyncio
+import gc
 import os
 import re
 import signal
@@ -159,6 +160,16 @@ def test_the_grid_stays_on_the_workers(X, client, monkeypatch):
     assert fetched == [5, 4, 5, 2]
     with pytest.warns(ConvergenceWarning):
         assert same(given, model(**options).fit(X))
+
+
+def test_nothing_stays_on_the_workers_when_a_fit_has_ended(X, client):
+    gc.collect()
+    gc.disable()  # what is let go must not wait for it
+    try:
+        model().fit(odd_blocks(X))
+        assert not [each for each in client.futures if each.startswith(("_iterated", "_concluded", "_bags"))]
+    finally:
+        gc.enable()
 
 
 def test_an_iteration_that_was_begun_in_vain_changes_nothing(X, client):

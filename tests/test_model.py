@@ -241,3 +241,17 @@ def test_samples_follow_the_model_they_come_from(rng, name):
 
 def test_a_shape_may_be_one_number_for_all_axes(X):
     assert cg.CountingGrid((8, 8), window=4).capacity == cg.CountingGrid((8, 8), window=(4, 4)).capacity == 4
+
+
+def test_a_large_grid_that_is_given_is_learnt_from_as_a_small_one_is(rng, monkeypatch):
+    X, start = rng.poisson(1.0, (30, 7)), rng.dirichlet(np.ones(7), (5, 6))
+    options = {"anneal": None, "init": start, "max_iter": 4, "tol": 9.0}
+    wanted = cg.CountingGrid((5, 6), 2, **options).fit(X)
+    monkeypatch.setattr(em, "LARGE_GRID", 0)
+    given = cg.CountingGrid((5, 6), 2, **options).fit(X)
+    np.testing.assert_allclose(given.history_, wanted.history_, rtol=1e-6)
+    np.testing.assert_allclose(given.pi_, wanted.pi_, rtol=1e-4)
+
+
+def test_a_tolerance_without_end_stops_at_once(rng):
+    assert cg.CountingGrid((5, 5), 2, anneal=None, tol=np.inf).fit(rng.poisson(1.0, (9, 4))).n_iter_ == 1

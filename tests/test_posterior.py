@@ -63,3 +63,13 @@ def test_exponentials_keep_the_digits_of_float32(monkeypatch):
     q, _ = posterior.of_all_cells(Scores.of(exponents.copy(), np.zeros(5001, np.float32)))
     wanted = np.exp(exponents.astype(np.float64))
     np.testing.assert_allclose(q / q.max(), wanted, rtol=4e-7)
+
+
+@pytest.mark.usefixtures("worth_compiling")
+@pytest.mark.parametrize("place", [0, 5, 69])
+def test_what_is_no_number_shows(place):
+    joint = np.zeros((2, 70), np.float32)
+    joint[1, place] = np.nan
+    q, log_likelihood = posterior.of_all_cells(Scores.of(joint, np.zeros(70, np.float32)))
+    assert np.isfinite(q[0]).all()
+    assert np.isnan(log_likelihood[1])

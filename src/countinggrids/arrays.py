@@ -51,9 +51,9 @@ def fetched(array: Any) -> Array:
 def log(values: Any, out: Any, is_compiled: bool = False) -> Any:
     """Take the logarithm of positive numbers, into `out`.
 
-    Compiled, for NumPy's float32, it takes a third of the time if `out` is another array.
+    Compiled, for NumPy's float32, it takes a third of the time if `out` is another array, and both are in C order.
     """
-    if is_compiled:
+    if is_compiled and values.flags.c_contiguous and out.flags.c_contiguous:
         compiled(_log, True)(values.reshape(-1), out.reshape(-1))
         return out
     return namespace(values).log(values, out=out)

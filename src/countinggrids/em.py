@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from countinggrids import arrays, posterior, torus
+from countinggrids.compiling import is_much
 from countinggrids.geometry import Geometry, Shape
 from countinggrids.posterior import Scores
 from countinggrids.products import Counts, Runner
@@ -27,8 +28,8 @@ FEWEST_CHUNKS = 4
 """Pieces that an E step is cut into even where the bags are few, for threads to share."""
 PLANE_ENTRIES = 2**17
 """Features times cells that one piece of work on the grid takes, few enough to stay in cache."""
-WORTH_COMPILING = 2**20
-"""Features times cells from which work on the grid is compiled."""
+LARGE_GRID = 2**20
+"""Features times cells from which logarithms are compiled."""
 
 
 class Grid(NamedTuple):
@@ -108,7 +109,7 @@ def windows_of(grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> t
     """Compute what bags are matched with, beta log h and log P, and h itself."""
     pi, xp = grid.pi, arrays.namespace(grid.pi)
     table, h = xp.empty_like(pi), xp.empty_like(pi)
-    block, is_compiled = geometry.block(painted=False), _is_worth_compiling(pi)
+    block, is_compiled = geometry.block(painted=False), is_much(pi, LARGE_GRID)
 
     def fill(features: slice) -> None:
         part = xp.clip(histograms(pi[features], block), SMALLEST, None, out=h[features])
@@ -224,7 +225,7 @@ def log_density(pi: Array, eta: Array, engine: Engine) -> float:
     """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
     if not eta.any():
         return 0.0
-    xp, is_compiled = arrays.namespace(pi), _is_worth_compiling(pi)
+    xp, is_compiled = arrays.namespace(pi), is_much(pi, LARGE_GRID)
 
     def total(features: slice) -> float:
         part = xp.clip(pi[features], SMALLEST, None)
@@ -264,10 +265,6 @@ def _weighted(q: Any, weights: Array) -> Any:
         return q
     q *= arrays.like(q, weights)[:, None]
     return q
-
-
-def _is_worth_compiling(planes: Array) -> bool:
-    return arrays.is_numpy(planes) and planes.dtype == np.float32 and planes.size >= WORTH_COMPILING
 
 
 def _feature_pieces(planes: Array) -> list[slice]:

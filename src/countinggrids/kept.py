@@ -20,6 +20,7 @@ from typing import Any
 from countinggrids import em, learn, scheduler
 from countinggrids.blockwise import threads_here
 from countinggrids.engine import FAN, Threads, one_blas_thread
+from countinggrids.geometry import Geometry
 from countinggrids.shortlist import Windows
 
 ATTEMPTS = 3
@@ -46,6 +47,7 @@ class Held:
     steps : what was made of it since
     made : the grid and its last objective, on a worker; None where it is the base itself
     objective : the last objective alone
+    ahead : the iteration after it, if that was begun already
     """
 
     kept: "Kept"
@@ -54,6 +56,7 @@ class Held:
     steps: tuple[learn.Step, ...] = ()
     made: Any = field(default=None, repr=False)
     objective: Any = field(default=None, repr=False)
+    ahead: "Held | None" = field(default=None, repr=False)
 
     def fetched(self) -> em.Grid:
         """Bring the grid here."""
@@ -66,7 +69,6 @@ class Kept:
     def __init__(self, client: Any, futures: list[Any]):
         self.client, self.futures = client, futures
         self.is_direct = scheduler.reaches_workers(client)
-        self.ahead: tuple[Held, Held] | None = None
 
     def total(self, function: Callable[..., Any], engine: Threads, *common: Any) -> Any:
         """Add up function(share, engine, *common) over the shares, where they lie, and bring the sum here."""
@@ -86,10 +88,10 @@ class Kept:
 
         def work(is_again: bool) -> tuple[Held, float]:
             before = self._again(held) if is_again else held
-            now = self._begun(before, step) or self._stepped(before, step)
-            self.ahead = None
+            begun, before.ahead = before.ahead, None
+            now = begun if begun is not None and begun.steps[-1] is step else self._stepped(before, step)
             if then is not None and len(now.steps) < LONGEST:
-                self.ahead = now, self._stepped(now, then)
+                now.ahead = self._stepped(now, then)
             return now, float(now.objective.result())
 
         now, objective = self._attempted(work)
@@ -117,21 +119,15 @@ class Kept:
             except scheduler.ClusterError:
                 raise
             except (CancelledError, OSError) as error:
-                lost, self.ahead, self.is_direct = error, None, scheduler.reaches_workers(self.client)
+                lost, self.is_direct = error, scheduler.reaches_workers(self.client)
         raise scheduler.ClusterError(
             f"an iteration was lost {ATTEMPTS} times ({type(lost).__name__}: {lost}); wanted a scheduler and workers "
             "that stay; look into their logs, and go on from a checkpoint"
         ) from lost
 
-    def _begun(self, before: Held, step: learn.Step) -> Held | None:
-        """Give the iteration that was begun ahead, if it is this one."""
-        if self.ahead is not None and self.ahead[0] is before and self.ahead[1].steps[-1] is step:
-            return self.ahead[1]
-        return None
-
     def _again(self, held: Held) -> Held:
         """Make a grid that was lost once more, from the last one that was here."""
-        return reduce(self._stepped, held.steps, replace(held, steps=(), made=None, objective=None))
+        return reduce(self._stepped, held.steps, Held(self, held.base, held.engine))
 
     def _stepped(self, held: Held, step: learn.Step) -> Held:
         """Send out one iteration."""
@@ -143,7 +139,7 @@ class Kept:
             parts = self._sums(homes, given, _gathered, step, held.engine)
             made = self.client.submit(_concluded, parts, given, step, held.engine, pure=False)
         objective = self.client.submit(_objective, made, pure=False)
-        return replace(held, steps=(*held.steps, step), made=made, objective=objective)
+        return Held(self, held.base, held.engine, (*held.steps, step), made, objective)
 
     def _sent(self, common: tuple[Any, ...]) -> Any:
         """Send something as large as a grid to one worker.
@@ -229,20 +225,21 @@ class _Last:
     def __init__(self) -> None:
         self.lock = Lock()
         self.grid: Any = lambda: None
-        self.beta = 0.0
-        self.found: tuple[Windows, Any] | None = None
+        self.known: tuple[Geometry, float, Windows, Any] | None = None
 
     def of(self, grid: em.Grid, step: learn.Step, engine: Threads) -> tuple[Windows, Any]:
+        """Give what `em.windows_of` gives."""
         with self.lock:
-            if self.found is None or self.grid() is not grid.pi or self.beta != step.beta:
-                self.found = None
-                found = em.windows_of(grid, step.geometry, step.beta, engine)
-                self.grid, self.beta, self.found = weakref.ref(grid.pi, self._forget), step.beta, found
-            return self.found
+            known = self.known
+            if known is None or self.grid() is not grid.pi or known[:2] != (step.geometry, step.beta):
+                self.known = None  # or two would be held at a time
+                known = step.geometry, step.beta, *em.windows_of(grid, step.geometry, step.beta, engine)
+                self.grid, self.known = weakref.ref(grid.pi, self._forget), known
+            return known[2:]
 
     def _forget(self, grid: Any) -> None:
         if self.grid is grid:
-            self.found = None
+            self.known = None
 
 
 _LAST = _Last()

@@ -4,7 +4,7 @@ How warm, how long and with which pseudocounts is in `recipe.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
@@ -34,9 +34,12 @@ PACE = 0.5
 """How far one batch moves what was seen: while beta grows, older batches mislead more than they teach."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Iteration:
     """What a callback sees after every iteration.
+
+    Keep `pi` and `log_prior`, not the iteration: on a cluster these are fetched when they are looked at, and an
+    iteration that is kept keeps its grid on the workers.
 
     Attributes
     ----------
@@ -46,7 +49,8 @@ class Iteration:
     planned : iterations at the most
     beta : the inverse temperature of this iteration
     objective : log-likelihood plus log prior of pi per token, before this iteration's M step
-    grid : where the grid lies; it is fetched when it is looked at
+    pi : the grid, (*grid, features), a view: copy it to keep it; while scouting the grid is smaller
+    log_prior : log P, (*grid,)
     """
 
     stage: str
@@ -55,21 +59,20 @@ class Iteration:
     planned: int
     beta: float
     objective: float
-    grid: Grid
+    _grid: Any = field(repr=False)  # of em.Grid's kind, here or elsewhere
 
     @cached_property
     def pi(self) -> Array:
-        """The grid, (*grid, features), a view: copy it to keep it; while scouting the grid is smaller."""
         return np.moveaxis(self._fetched.pi, 0, -1)
 
     @cached_property
     def log_prior(self) -> Array:
-        """How often windows are used, (*grid,)."""
         return self._fetched.log_prior
 
     @cached_property
     def _fetched(self) -> Grid:
-        return self.grid.fetched()
+        grid: Grid = self._grid.fetched()
+        return grid
 
 
 Callback = Callable[[Iteration], Any]
@@ -173,10 +176,12 @@ def learn(
     steps = [Step(geometry, beta, eta, recipe.location_prior) for beta, eta, _ in phases]
     for number in range(len(history) + 1, recipe.max_iter + 1):
         step, limit = steps[phase], phases[phase][2]
-        if batches is not None and limit == np.inf:
+        is_stepwise = batches is not None and limit == np.inf
+        if batches is not None and is_stepwise:
             grid, objective = conclude(grid, batches.e_step(grid, geometry, step.beta, engine), step, engine)
         else:
-            then = steps[phase + 1 if limit == np.inf else phase] if number < recipe.max_iter else None
+            likely = min(phase + (limit == np.inf), len(steps) - 1)
+            then = steps[likely] if number < recipe.max_iter else None
             grid, objective = iterate(shares, grid, step, engine, then)
         history = [*history, objective]
         if watch(number, step.beta, history[-1], grid):
@@ -186,7 +191,7 @@ def learn(
         if has_converged:
             break
         phase, previous = (phase + 1, -np.inf) if has_settled else (phase, history[-1])
-        if batches is None or limit != np.inf:
+        if not is_stepwise:
             keep(Progress(grid, history, phase, previous))
     return Outcome(grid.fetched(), history, has_converged)
 

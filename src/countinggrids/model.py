@@ -327,7 +327,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         else:
             pi = checks.check_init(self.init, geometry, n_features)
         log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=self.dtype)
-        return em.Grid(em.normalised(pi.astype(self.dtype), geometry.groups), log_prior)
+        return em.Grid(em.normalised(np.array(pi, self.dtype, order="C"), geometry.groups), log_prior)
 
     def _beta(self) -> float:
         return float(self.anneal[2]) if isinstance(self.anneal, Sequence) and not isinstance(self.anneal, str) else 1.0

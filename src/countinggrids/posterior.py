@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from countinggrids import arrays
-from countinggrids.compiling import compiled
+from countinggrids.compiling import compiled, is_much
 
 Array = arrays.Array
 
@@ -29,12 +29,12 @@ class Scores(NamedTuple):
 
     joint: Array  # (bags, cells)
     best: Array  # of each bag, (bags,)
-    n_near: int  # pairs of bag and cell that count; all of them where nobody will ask
+    n_near: int  # pairs of bag and cell that count; all of them where they are too few for a sparse q
 
     @classmethod
     def of(cls, joint: Array, log_prior: Array) -> "Scores":
         """Add log P, (cells,), to log p(bag | cell), in place."""
-        if _is_worth_compiling(joint):
+        if is_much(joint, WORTH_COMPILING):
             best = np.empty(len(joint), joint.dtype)
             n_near = compiled(_add_prior, True)(joint, log_prior, LOST["float32"], best)
             return cls(joint, best, n_near)
@@ -51,7 +51,7 @@ def of_few_cells(scores: Scores) -> tuple[Any, Array] | None:
     joint, best, n_near = scores
     if n_near >= SPARSE_BELOW * joint.shape[0] * joint.shape[1]:
         return None
-    if _is_worth_compiling(joint):
+    if is_much(joint, WORTH_COMPILING):
         q, cells = np.empty(n_near, joint.dtype), np.empty(n_near, np.int32)
         ends, log_likelihood = np.empty(len(joint) + 1, np.int32), np.empty(len(joint))
         compiled(_few_cells, True)(joint, best, LOST["float32"], cells, q, ends, log_likelihood)
@@ -69,7 +69,7 @@ def of_few_cells(scores: Scores) -> tuple[Any, Array] | None:
 def of_all_cells(scores: Scores) -> tuple[Array, Array]:
     """Give q, (bags, cells), in place of the scores, and log p(bag), (bags,)."""
     joint, best, _ = scores
-    if _is_worth_compiling(joint):
+    if is_much(joint, WORTH_COMPILING):
         log_likelihood = np.empty(len(joint))
         compiled(_all_cells, True)(joint, best, log_likelihood)
         return joint, log_likelihood
@@ -79,10 +79,6 @@ def of_all_cells(scores: Scores) -> tuple[Array, Array]:
     total = xp.sum(q, axis=1)
     q /= total[:, None]
     return q, arrays.fetched(best) + np.log(arrays.fetched(total), dtype=np.float64)
-
-
-def _is_worth_compiling(joint: Array) -> bool:
-    return arrays.is_numpy(joint) and joint.dtype == np.float32 and joint.size >= WORTH_COMPILING
 
 
 def _floor(best: Array) -> Array:
@@ -97,7 +93,7 @@ def _add_prior(joint, log_prior, lost, best):  # type: ignore[no-untyped-def]
         top = row[0] + log_prior[0]
         for k in range(row.size):
             row[k] += log_prior[k]
-            top = row[k] if row[k] > top else top
+            top = top if row[k] <= top else row[k]  # a number that is none is not passed over
         floor = top + lost
         for k in range(row.size):
             n_near += row[k] > floor
@@ -131,7 +127,7 @@ def _all_cells(joint, best, log_likelihood):  # type: ignore[no-untyped-def]
         row, total = joint[t], np.float32(0)
         for k in range(row.size):
             x = row[k] - best[t]
-            x = x if x > np.float32(-80) else np.float32(-80)  # below that, q would not be a normal number
+            x = np.float32(-80) if x < np.float32(-80) else x  # further down q would no longer be a normal number
             power = np.floor(x * np.float32(1 / np.log(2)) + np.float32(0.5))
             # The logarithm of two in two parts: the first times a power is exact.
             x = (x - power * np.float32(0.693359375)) - power * np.float32(np.log(2) - 0.693359375)

@@ -70,14 +70,15 @@ class Windows:
 
         All shares of the bags ask for the same, so it is kept.
         """
-        if self._rise is None or self._rise[0] is not before:
+        known = self._rise
+        if known is None or known[0] is not before:
             n_sections, n_tiles, _ = tiles.places.shape
             rise = np.empty((n_tiles, n_sections * len(self.table)), self.table.dtype)
             compiled(_rise)(self.by_cell, before.by_cell, tiles.places, rise)
             of_prior = (self.log_prior - before.log_prior).ravel()[tiles.cells].max(axis=1)
             before._rise = None  # or every iteration would hold the one before it
-            self._rise = before, rise, of_prior
-        return self._rise[1:]
+            self._rise = known = before, rise, of_prior
+        return known[1:]
 
 
 class Tiles(NamedTuple):
