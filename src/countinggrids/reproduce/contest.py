@@ -91,7 +91,7 @@ class Problem:
         return {1: Chosen(self, plain), 2: Chosen(self, plain._replace(sections=(2, 2))), 4: Chosen(self, fine)}
 
     @cached_property
-    def rows(self) -> "Chosen":
+    def two_rows(self) -> "Chosen":
         """Counting grids of two sections, one above the other, with the settings chosen for one."""
         return Chosen(self, self.grids[1].best._replace(sections=(2, 1)))
 
@@ -197,9 +197,9 @@ def grid(sections: int, which: str) -> Callable[[Problem], Outcome]:
     return contend
 
 
-def rows(problem: Problem) -> Outcome:
+def two_rows(problem: Problem) -> Outcome:
     """Average counting grids of two sections, one above the other."""
-    return problem.rows.averaged.predict(problem.tried), problem.rows.settings
+    return problem.two_rows.averaged.predict(problem.tried), problem.two_rows.settings
 
 
 def hybrid(sections: int) -> Callable[[Problem], Outcome]:
@@ -250,7 +250,7 @@ CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
     "counting grid 1x1, three averaged": grid(1, "averaged"),
     "counting grid 2x2, three averaged": grid(2, "averaged"),
     "counting grid 4x4, three averaged": grid(4, "averaged"),
-    "counting grid 2x1, three averaged": rows,
+    "counting grid 2x1, three averaged": two_rows,
     "counting grid 1x1, three capacities averaged": grid(1, "wide"),
     "counting grid 4x4, three capacities averaged": grid(4, "wide"),
     "committee of 1x1, 2x2, 4x4 and spatial bags": committee,
