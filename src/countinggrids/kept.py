@@ -232,7 +232,7 @@ class _Last:
         with self.lock:
             known = self.known
             if known is None or self.grid() is not grid.pi or known[:2] != (step.geometry, step.beta):
-                self.known = None  # or two would be held at a time
+                self.known = known = None  # or two would be held at a time
                 known = step.geometry, step.beta, *em.windows_of(grid, step.geometry, step.beta, engine)
                 self.grid, self.known = weakref.ref(grid.pi, self._forget), known
             return known[2:]
