@@ -138,7 +138,7 @@ class Kept:
         else:
             parts = self._sums(homes, given, _gathered, step, held.engine)
             made = self.client.submit(_concluded, parts, given, step, held.engine, pure=False)
-        objective = self.client.submit(_objective, made, pure=False)
+        objective = self.client.submit(_objective, made, pure=False, priority=2)  # before work on the next iteration
         return Held(self, held.base, held.engine, (*held.steps, step), made, objective)
 
     def _sent(self, common: tuple[Any, ...]) -> Any:
