@@ -127,10 +127,10 @@ def _all_cells(joint, best, log_likelihood):  # type: ignore[no-untyped-def]
         row, total = joint[t], np.float32(0)
         for k in range(row.size):
             x = row[k] - best[t]
-            x = np.float32(-80) if x < np.float32(-80) else x  # further down q would no longer be a normal number
+            x = np.float32(-80) if x < np.float32(-80) else x  # float32 ends at -87; the rest is for the division
             power = np.floor(x * np.float32(1 / np.log(2)) + np.float32(0.5))
             # The logarithm of two in two parts: the first times a power is exact.
-            x = (x - power * np.float32(0.693359375)) - power * np.float32(np.log(2) - 0.693359375)
+            x = (x - power * np.float32(355 / 512)) - power * np.float32(np.log(2) - 355 / 512)
             series = np.float32(1 / 720)
             series = series * x + np.float32(1 / 120)
             series = series * x + np.float32(1 / 24)
