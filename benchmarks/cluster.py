@@ -1,6 +1,6 @@
 """Learning on a Dask cluster: what an iteration costs over plain threads, what a second worker saves, what moves.
 
-python benchmarks/cluster.py [--bags 5000] [--many 120000] [--turns 4]
+python benchmarks/cluster.py [--bags 5000] [--many 120000] [--turns 4] [--quiet]
 
 All clusters are on this machine, one at a time: the housekeeping of an idle one takes a tenth of a core. Those that are
 compared take turns and start from the same grid, so that what else the machine does falls on all of them.
@@ -23,10 +23,17 @@ from common import Learner, table, text_bags
 from countinggrids import cluster, sources
 from countinggrids.engine import FAN
 from countinggrids.geometry import Geometry
-from countinggrids.kept import LONGEST
 
 MODEL = cg.CountingGrid((32, 32), (5, 5))
 GEOMETRY = Geometry.of((32, 32), (5, 5))
+FIT = 100
+"""Iterations that are timed together: about as many as a fit makes on the full grid."""
+QUIET = {
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.profile.enabled": False,
+}
+"""Settings of Dask with which it looks after itself less often; docs/cluster.md tells of them."""
 MACHINES, THREADS, NETWORK = 64, 16, 1.25e9
 """A cluster to reckon for: machines, threads of each, bytes a second that each sends or receives (10 Gbit/s)."""
 
@@ -49,7 +56,7 @@ def in_turns(X, kinds, turns, n):
     """Give the time of an iteration of each kind of learner, from the same grid, and the bytes that moved.
 
     A kind is the cluster's options, or None for threads without one. In every turn n iterations in a row are timed
-    together, for every so often the grid comes back from the workers; the quickest turn counts.
+    together, for the grid goes to the workers at first and comes back from them at last; the quickest turn counts.
     """
     plain = Learner(X, GEOMETRY)
     plain.iterate(5)
@@ -85,7 +92,7 @@ def overhead(n_bags, turns):
         "one worker of two threads, in this process": {**worker, "processes": False},
         "one worker of two threads, a process": worker,
     }
-    seconds, moved = in_turns(X, kinds, turns, 2 * LONGEST)
+    seconds, moved = in_turns(X, kinds, turns, FIT)
     plain = next(iter(seconds.values()))
     table(
         f"{n_bags} bags of text, 5000 features, 32x32, window 5x5 (bar: 15% over threads)",
@@ -133,7 +140,9 @@ def main():
     parser.add_argument("--bags", type=int, default=5000)
     parser.add_argument("--many", type=int, default=120_000)
     parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--quiet", action="store_true", help="have Dask look after itself less often")
     options = parser.parse_args()
+    dask.config.set(QUIET if options.quiet else {})
     warnings.filterwarnings("ignore", message="Sending large graph")
     overhead(options.bags, options.turns)
     billion(*scaling(options.many, options.turns))

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 import countinggrids as cg
-from countinggrids import cluster, kept, learn, recipe, scheduler, sources
+from countinggrids import cluster, kept, learn, recipe, scheduler, sources, worker
 from countinggrids.cli import app
 from countinggrids.engine import Threads
 from countinggrids.features.text import Document
@@ -175,16 +175,70 @@ def test_nothing_stays_on_the_workers_when_a_fit_has_ended(X, client):
         gc.enable()
 
 
+@pytest.fixture
+def one_worker(monkeypatch):
+    """Connect to one worker, which makes twenty iterations in one go; give how many each time."""
+    sent, stepped = [], kept.Kept._stepped
+    monkeypatch.setattr(kept, "AT_ONCE", 1e9)
+    monkeypatch.setattr(kept, "MOST_AT_ONCE", 20)
+    monkeypatch.setattr(kept, "ROWS", 1)
+    monkeypatch.setattr(
+        kept.Kept, "_stepped", lambda self, held, steps: sent.append(len(steps)) or stepped(self, held, steps)
+    )
+    how = LOCAL | {"n_workers": 1, "processes": False, "host": None}
+    with distributed.LocalCluster(**how) as local, distributed.Client(local):
+        yield sent
+
+
+@pytest.fixture
+def few(X):
+    """Bags that one worker has all of."""
+    return X[:100]
+
+
+def whole(X):
+    return [dask.delayed(X)]
+
+
+def test_one_worker_makes_iterations_in_one_go_until_the_objective_settles(few, one_worker):
+    options = {"anneal": (0.2, 1.05, 1), "tol": 1e-4, "max_iter": 100}
+    wanted = model(**options).fit(few)
+    assert same(model(**options).fit(whole(few)), wanted)
+    assert len(wanted.history_) > 30
+    assert one_worker[:3] == [1, 1, 20]
+    assert len(one_worker) <= 8  # a row ends where a phase does, and none is made again
+
+
+def test_who_looks_at_every_grid_sees_every_grid(few, one_worker):
+    def fit(X):
+        seen = []
+        with pytest.warns(ConvergenceWarning):
+            model(tol=0, max_iter=30).fit(X, callback=lambda now: seen.append(now.pi.copy()))
+        return seen
+
+    given, wanted = fit(whole(few)), fit(few)
+    assert [pi.tobytes() for pi in given] == [pi.tobytes() for pi in wanted]
+    assert one_worker.count(1) >= 25  # after the first look nothing is passed over any more
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 7, 22, 23])
+def test_a_fit_that_is_stopped_between_has_the_grid_of_that_iteration(few, one_worker, at):
+    def fit(X):
+        return model(tol=0, max_iter=30).fit(X, callback=lambda now: now.number == at)
+
+    assert same(fit(whole(few)), fit(few))
+
+
 def test_an_iteration_that_was_begun_in_vain_changes_nothing(X, client):
     table = cluster.read(model(), odd_blocks(X), is_fitting=True)
     geometry, rng = model()._geometry(), np.random.RandomState(0)
     shares = [each.shares(np.ones(150, "f4"), 40, geometry) for each in (table, sources.Table.of(X))]
-    warm, cold = (learn.Step(geometry, beta, recipe.Eta(0.1), "uniform") for beta in (0.5, 1.0))
+    warm, cold = (learn.Step(geometry, beta, recipe.Eta(0.1), "uniform", np.inf) for beta in (0.5, 1.0))
     start = model()._start(rng, geometry, 40)
     grids = []
     for each in shares:
-        grid, _ = learn.iterate(each, start, warm, Threads(1), then=warm)
-        grid, _ = learn.iterate(each, grid, cold, Threads(1), then=None)
+        grid, _ = learn.iterate(each, start, iter([warm, warm]), Threads(1))
+        grid, _ = learn.iterate(each, grid, iter([cold]), Threads(1))
         grids.append(grid.fetched())
     assert grids[0].pi.tobytes() == grids[1].pi.tobytes()
 
@@ -215,7 +269,7 @@ def counted(share, engine, zeros):
 
 def test_sums_do_not_change_their_parts():
     parts = [sources.em.Statistics(np.ones((2, 3)), np.ones(3), 1.0) for _ in range(8)]
-    total = kept._added(parts)
+    total = worker.added(parts)
     assert (total.seen == 8).all()
     assert all((part.seen == 1).all() and (part.usage == 1).all() for part in parts)
 

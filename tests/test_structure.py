@@ -35,6 +35,7 @@ ORDER = [
     "sources",
     "blockwise",
     "scheduler",
+    "worker",
     "kept",
     "cluster",
     "checkpoints",

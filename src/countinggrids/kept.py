@@ -2,26 +2,18 @@
 
 The E step runs where the bags lie, what it gives is added up in the tree of one process, and the M step runs on one
 worker. The others fetch the grid from there. So the bits are those of one process, and the caller hears of an
-iteration no more than its objective.
+iteration no more than its objective. What is run there is in `worker.py`.
 """
 
-import ctypes
-import os
-import sys
-import weakref
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
-from itertools import takewhile
-from threading import Lock
+from itertools import islice, pairwise, takewhile
 from typing import Any
 
-from countinggrids import em, learn, scheduler
-from countinggrids.blockwise import threads_here
-from countinggrids.engine import FAN, Threads, one_blas_thread
-from countinggrids.geometry import Geometry
-from countinggrids.shortlist import Windows
+import numpy as np
+
+from countinggrids import em, learn, scheduler, worker
+from countinggrids.engine import FAN, Threads
 
 ATTEMPTS = 3
 """How often work is sent out: a grid is lost where all workers that hold it die."""
@@ -31,8 +23,10 @@ FETCHERS = 8
 """Workers that fetch a grid from the same other one."""
 LONGEST = 20
 """Iterations after which the grid comes here: where a worker dies, those since then may have to be made again."""
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Which limits of the allocator are set, as malloc.h numbers them."""
+AT_ONCE, MOST_AT_ONCE = 2.0, 100
+"""Seconds for which a worker that has all shares makes iterations without a word to the caller, and how many."""
+ROWS = 5
+"""Times that it does so before the grid comes here, if that is later than otherwise."""
 
 
 @dataclass(eq=False)
@@ -45,8 +39,9 @@ class Held:
     base : the last grid that was in this process
     engine : of this process
     steps : what was made of it since
-    made : the grid and its last objective, on a worker; None where it is the base itself
-    objective : the last objective alone
+    made : the worker's `Made`; None for the base itself, and for a grid that was passed over
+    told : the rest of it but the grid
+    objective : the last one, where it is known
     ahead : the iteration after it, if that was begun already
     """
 
@@ -55,8 +50,14 @@ class Held:
     engine: Threads
     steps: tuple[learn.Step, ...] = ()
     made: Any = field(default=None, repr=False)
-    objective: Any = field(default=None, repr=False)
+    told: Any = field(default=None, repr=False)
+    objective: float | None = None
     ahead: "Held | None" = field(default=None, repr=False)
+
+    @property
+    def was_passed_over(self) -> bool:
+        """Tell whether no worker has it, because others were made of it in the same go."""
+        return self.made is None and bool(self.steps)
 
     def fetched(self) -> em.Grid:
         """Bring the grid here."""
@@ -69,43 +70,57 @@ class Kept:
     def __init__(self, client: Any, futures: list[Any]):
         self.client, self.futures = client, futures
         self.is_direct = scheduler.reaches_workers(client)
+        self.seconds = np.inf  # of an iteration on a worker that has all shares
+        self.is_watched = False
 
     def total(self, function: Callable[..., Any], engine: Threads, *common: Any) -> Any:
         """Add up function(share, engine, *common) over the shares, where they lie, and bring the sum here."""
 
         def work(is_again: bool) -> Any:
             sent, homes = self._sent(common), list(scheduler.homes(self.client, len(self.futures)))
-            parts = self._sums(homes, sent, _worked, function, engine)
+            parts = self._sums(homes, sent, worker.worked, function, engine)
             return self.client.gather(self._added(parts), direct=self.is_direct)
 
         return self._attempted(work)
 
     def iterate(
-        self, grid: em.Grid | Held, step: learn.Step, engine: Threads, then: learn.Step | None
-    ) -> tuple[Any, float]:
-        """Make an iteration on the workers; they begin with the next while this process waits for the objective."""
+        self, grid: em.Grid | Held, steps: Iterator[learn.Step], engine: Threads
+    ) -> tuple[em.Grid | Held, float]:
+        """Make an iteration on the workers, and begin with those that are likely to follow.
+
+        One worker that has all shares makes several in one go. Several begin with the next one while this process
+        waits for the objective.
+        """
         held = grid if isinstance(grid, Held) else Held(self, grid, engine)
+        at_once = self._at_once
+        likely = list(islice(steps, at_once + 1))
 
-        def work(is_again: bool) -> tuple[Held, float]:
-            before = self._again(held) if is_again else held
-            begun, before.ahead = before.ahead, None
-            now = begun if begun is not None and begun.steps[-1] is step else self._stepped(before, step)
-            if then is not None and len(now.steps) < LONGEST:
-                now.ahead = self._stepped(now, then)
-            return now, float(now.objective.result())
+        def work(is_again: bool) -> Held:
+            sent, held.ahead = held.ahead, None
+            if is_again or sent is None or sent.steps[len(held.steps)] is not likely[0]:
+                before = self._again(held) if is_again or held.was_passed_over else held
+                sent = self._stepped(before, likely[:at_once])
+            if sent.objective is not None:
+                return sent
+            if at_once == 1 and len(sent.steps) < LONGEST and likely[1:]:
+                sent.ahead = self._stepped(sent, likely[1:])
+            return self._opened(sent, len(held.steps))
 
-        now, objective = self._attempted(work)
-        return (now if len(now.steps) < LONGEST else now.fetched()), objective
+        now = self._attempted(work)
+        is_due = not now.was_passed_over and len(now.steps) >= max(LONGEST, ROWS * at_once)
+        return (now.fetched() if is_due else now), now.objective
 
     def fetched(self, held: Held) -> em.Grid:
-        """Bring a grid here."""
+        """Bring a grid here; who looks at one that was passed over gets every one from there on."""
 
         def work(is_again: bool) -> em.Grid:
-            made = (self._again(held) if is_again else held).made
-            grid: em.Grid = self.client.gather(made, direct=self.is_direct)[0]
+            self.is_watched |= held.was_passed_over
+            if is_again or held.was_passed_over:
+                held.made, held.ahead = self._again(held).made, None
+            grid: em.Grid = self.client.gather(held.made, direct=self.is_direct).grid
             return grid
 
-        return held.base if held.made is None else self._attempted(work)
+        return self._attempted(work) if held.steps else held.base
 
     def _attempted(self, work: Callable[[bool], Any]) -> Any:
         """Do what may be lost with a worker, again where need be; it is told whether it is done again."""
@@ -127,21 +142,45 @@ class Kept:
 
     def _again(self, held: Held) -> Held:
         """Make a grid that was lost once more, from the last one that was here."""
-        return reduce(self._stepped, held.steps, Held(self, held.base, held.engine))
+        again = Held(self, held.base, held.engine)
+        for step in held.steps:
+            again = self._stepped(again, [step])
+        again.objective = held.objective
+        return again
 
-    def _stepped(self, held: Held, step: learn.Step) -> Held:
-        """Send out one iteration."""
-        given = self._sent((held.base, 0.0)) if held.made is None else held.made
+    @property
+    def _at_once(self) -> int:
+        """Tell how many iterations are sent out together."""
+        return 1 if self.is_watched else max(1, min(MOST_AT_ONCE, int(AT_ONCE / self.seconds)))
+
+    def _stepped(self, held: Held, steps: list[learn.Step]) -> Held:
+        """Send out iterations: all of these to one worker that has all shares, else the first."""
+        given = self._sent(worker.Made(held.base)) if held.made is None else held.made
         homes = list(scheduler.homes(self.client, len(self.futures)))
         if len(homes) <= FAN and all(home == homes[0] for home in homes):  # in one go: every task takes Dask some time
-            made = self.client.submit(_iterated, self.futures, given, step, held.engine, pure=False, **homes[0])
+            previous = -np.inf if held.objective is None else held.objective
+            what = (steps, previous, held.engine)
+            made = self.client.submit(worker.iterated, self.futures, given, *what, pure=False, **homes[0])
         else:
-            parts = self._sums(homes, given, _gathered, step, held.engine)
-            made = self.client.submit(_concluded, parts, given, step, held.engine, pure=False)
-        objective = self.client.submit(_objective, made, pure=False, priority=2)  # before work on the next iteration
-        return Held(self, held.base, held.engine, (*held.steps, step), made, objective)
+            steps = steps[:1]
+            parts = self._sums(homes, given, worker.gathered, steps[0], held.engine)
+            made = self.client.submit(worker.concluded, parts, given, steps[0], held.engine, pure=False)
+        told = self.client.submit(worker.told, made, pure=False, priority=2)  # before work on the next iteration
+        return Held(self, held.base, held.engine, (*held.steps, *steps), made, told)
 
-    def _sent(self, common: tuple[Any, ...]) -> Any:
+    def _opened(self, sent: Held, n_before: int) -> Held:
+        """Wait for iterations that were sent out together; give the first, from which the others follow."""
+        objectives, self.seconds = sent.told.result()
+        row = [
+            replace(sent, steps=sent.steps[: n_before + n], made=None, told=None, objective=objective, ahead=None)
+            for n, objective in enumerate(objectives, 1)
+        ]
+        row[-1].made, row[-1].ahead = sent.made, sent.ahead
+        for one, following in pairwise(row):
+            one.ahead = following
+        return row[0]
+
+    def _sent(self, common: Any) -> Any:
         """Send something as large as a grid to one worker.
 
         Where a worker dies while it is sent to, Dask may wait for its answer for ever. So it goes to one, and workers
@@ -175,93 +214,7 @@ class Kept:
 
     def _added(self, parts: list[Any]) -> Any:
         # Before work on other shares, or what all of them give would be held.
-        return parts[0] if len(parts) == 1 else self.client.submit(_added, parts, pure=False, priority=1)
-
-
-def _worked(shares: list[em.Bags], common: tuple[Any, ...], function: Callable[..., Any], engine: Threads) -> Any:
-    """Work on shares one after the other, with the threads that this worker has, and add up what they give."""
-    _keep_memory()
-    with one_blas_thread():
-        return _here(engine).total(function, shares, *common)
-
-
-def _gathered(shares: list[em.Bags], given: tuple[em.Grid, float], step: learn.Step, engine: Threads) -> em.Statistics:
-    """Make the E step of some shares."""
-    with one_blas_thread():
-        windows, _ = _LAST.of(given[0], step, _here(engine))
-    statistics: em.Statistics = _worked(shares, (windows, step.geometry), em.gather, engine)
-    return statistics
-
-
-def _concluded(
-    parts: list[em.Statistics], given: tuple[em.Grid, float], step: learn.Step, engine: Threads
-) -> tuple[em.Grid, float]:
-    """Make the M step."""
-    grid, statistics, engine = given[0], _added(parts), _here(engine)
-    with one_blas_thread():
-        if step.geometry.matched == step.geometry.painted:
-            statistics = statistics._replace(h=_LAST.of(grid, step, engine)[1])
-        return learn.conclude(grid, statistics, step, engine)
-
-
-def _iterated(
-    shares: list[em.Bags], given: tuple[em.Grid, float], step: learn.Step, engine: Threads
-) -> tuple[em.Grid, float]:
-    """Make the E step of all shares, and the M step."""
-    return _concluded([_gathered(shares, given, step, engine)], given, step, engine)
-
-
-def _objective(made: tuple[em.Grid, float]) -> float:
-    return made[1]
-
-
-def _here(engine: Threads) -> Threads:
-    return replace(engine, n_threads=threads_here())
-
-
-class _Last:
-    """The windows of the last grid on this worker, worked out once for all that is done there, and gone with it."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.grid: Any = lambda: None
-        self.known: tuple[Geometry, float, Windows, Any] | None = None
-
-    def of(self, grid: em.Grid, step: learn.Step, engine: Threads) -> tuple[Windows, Any]:
-        """Give what `em.windows_of` gives."""
-        with self.lock:
-            known = self.known
-            if known is None or self.grid() is not grid.pi or known[:2] != (step.geometry, step.beta):
-                self.known = known = None  # or two would be held at a time
-                known = step.geometry, step.beta, *em.windows_of(grid, step.geometry, step.beta, engine)
-                self.grid, self.known = weakref.ref(grid.pi, self._forget), known
-            return known[2:]
-
-    def _forget(self, grid: Any) -> None:
-        if self.grid is grid:
-            self.known = None
-
-
-_LAST = _Last()
-
-
-@lru_cache
-def _keep_memory() -> None:
-    """Let a worker keep the memory that the next iteration wants again.
-
-    Dask has the allocator of its workers give everything back at once; a quarter of an iteration's time on the
-    processor then went into getting it again. These are the limits that glibc comes to if left alone. Who has set
-    others keeps them.
-    """
-    if os.environ.get("MALLOC_TRIM_THRESHOLD_") == "65536" and sys.platform == "linux":
-        set_limit = getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)
-        set_limit(M_MMAP_THRESHOLD, 2**25)
-        set_limit(M_TRIM_THRESHOLD, 2**26)
-
-
-def _added(parts: list[Any]) -> Any:
-    """Add parts up from left to right; none is changed, for another worker may ask for it again."""
-    return reduce(lambda total, part: total.plus(part), parts[1:], deepcopy(parts[0])) if len(parts) > 1 else parts[0]
+        return parts[0] if len(parts) == 1 else self.client.submit(worker.added, parts, pure=False, priority=1)
 
 
 def _copies(client: Any, sent: Any, homes: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 How warm, how long and with which pseudocounts is in `recipe.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -105,24 +105,37 @@ class Batches:
 
 
 class Step(NamedTuple):
-    """What one iteration is told."""
+    """What one iteration is told, and the change of the objective from which on it is not made again."""
 
     geometry: Geometry
     beta: float
     eta: Eta
     location_prior: str
+    limit: float
+
+    def has_settled(self, objective: float, previous: float) -> bool:
+        """Tell whether the objective has changed so little that another step follows."""
+        return abs(objective - previous) <= self.limit
 
 
-def iterate(shares: Iterable[Bags], grid: Grid, step: Step, engine: Engine, then: Step | None) -> tuple[Grid, float]:
+def iterate(shares: Iterable[Bags], grid: Grid, steps: Iterator[Step], engine: Engine) -> tuple[Grid, float]:
     """Make an E step and an M step; give the new grid, and the objective per token of the old one.
 
-    Shares that lie elsewhere have an `iterate` of their own, and the grid stays there. They may begin with the step
-    that most likely comes after this one, `then`.
+    Of the steps only the first is to be made; those behind it come next if nothing settles. Shares that lie elsewhere
+    have an `iterate` of their own: the grid stays there, and they may make some of these ahead.
     """
     if hasattr(shares, "iterate"):
-        found: tuple[Grid, float] = shares.iterate(grid, step, engine, then)
+        found: tuple[Grid, float] = shares.iterate(grid, steps, engine)
         return found
+    step = next(steps)
     return conclude(grid, e_step(shares, grid, step.geometry, step.beta, engine), step, engine)
+
+
+def likely(steps: Sequence[Step], phase: int, n: int) -> Iterator[Step]:
+    """Give the next n steps if nothing settles: of the annealing one after the other, and then the same again."""
+    for _ in range(n):
+        yield steps[phase]
+        phase = min(phase + (steps[phase].limit == np.inf), len(steps) - 1)
 
 
 def conclude(grid: Grid, statistics: Statistics, step: Step, engine: Engine) -> tuple[Grid, float]:
@@ -172,22 +185,19 @@ def learn(
     grid, history, phase, previous = start
     grid, shares = grid.placed(engine), engine.hold(shares)
     has_converged = False
-    phases = recipe.phases()
-    steps = [Step(geometry, beta, eta, recipe.location_prior) for beta, eta, _ in phases]
+    steps = [Step(geometry, beta, eta, recipe.location_prior, limit) for beta, eta, limit in recipe.phases()]
     for number in range(len(history) + 1, recipe.max_iter + 1):
-        step, limit = steps[phase], phases[phase][2]
-        is_stepwise = batches is not None and limit == np.inf
+        step = steps[phase]
+        is_stepwise = batches is not None and step.limit == np.inf
         if batches is not None and is_stepwise:
             grid, objective = conclude(grid, batches.e_step(grid, geometry, step.beta, engine), step, engine)
         else:
-            likely = min(phase + (limit == np.inf), len(steps) - 1)
-            then = steps[likely] if number < recipe.max_iter else None
-            grid, objective = iterate(shares, grid, step, engine, then)
+            grid, objective = iterate(shares, grid, likely(steps, phase, recipe.max_iter + 1 - number), engine)
         history = [*history, objective]
         if watch(number, step.beta, history[-1], grid):
             break
-        has_settled = abs(history[-1] - previous) <= limit
-        has_converged = has_settled and phase + 1 == len(phases)
+        has_settled = step.has_settled(objective, previous)
+        has_converged = has_settled and phase + 1 == len(steps)
         if has_converged:
             break
         phase, previous = (phase + 1, -np.inf) if has_settled else (phase, history[-1])
