@@ -31,7 +31,9 @@ FIT = 100
 QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
     "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.work-stealing": False,
 }
 """Settings of Dask with which it looks after itself less often; docs/cluster.md tells of them."""
 MACHINES, THREADS, NETWORK = 64, 16, 1.25e9
@@ -108,6 +110,7 @@ def scaling(n_bags, turns):
     """Give the seconds that one thread takes for a bag."""
     sets = range(-(-n_bags // 10_000))  # few at a time, for they are drawn dense
     X = sp.csr_array(sp.vstack([text_bags(seed, min(n_bags, 10_000))[0] for seed in sets])[:n_bags])
+    X = X[np.random.default_rng(0).permutation(n_bags)]  # or one worker would have the sets that take longer
     kinds = {f"{n} of one thread": {"n_workers": n, "threads_per_worker": 1} for n in (1, 2)}
     seconds, moved = in_turns(X, kinds, turns, 4)
     one = next(iter(seconds.values()))
