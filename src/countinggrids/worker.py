@@ -109,8 +109,8 @@ def _keep_memory() -> None:
     """Let a worker keep the memory that the next iteration wants again.
 
     Dask has the allocator of its workers give everything back at once; a quarter of an iteration's time on the
-    processor then went into getting it again. These are the limits that glibc comes to if left alone. Who has set
-    others keeps them.
+    processor then went into getting it again. The first two are the limits that glibc comes to if left alone. Who has
+    set others keeps them.
     """
     if os.environ.get("MALLOC_TRIM_THRESHOLD_") == "65536" and sys.platform == "linux":
         set_limit = getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)
