@@ -114,7 +114,7 @@ class Step(NamedTuple):
     limit: float
 
     def has_settled(self, objective: float, previous: float) -> bool:
-        """Tell whether the objective has changed so little that another step follows."""
+        """Tell whether the objective has changed so little that this step is not made again."""
         return abs(objective - previous) <= self.limit
 
 

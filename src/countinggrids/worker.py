@@ -71,6 +71,7 @@ def iterated(shares: list[em.Bags], made: Made, steps: list[learn.Step], previou
 
 
 def told(made: Made) -> tuple[Any, ...]:
+    """Give what the caller hears: all but the grid."""
     return made[1:]
 
 
