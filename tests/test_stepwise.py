@@ -53,6 +53,17 @@ def test_batches_cool_faster_and_settle_at_once():
     assert whole.refining().cooling.rate == recipe.QUICK_RATE < batches.refining().cooling.rate
 
 
+def test_a_layout_is_looked_for_among_more_bags_where_they_come_in_batches(X, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(learn, "SCOUT_BAGS", 100)
+    monkeypatch.setattr(learn, "BATCH_SCOUT_BAGS", 250)
+    shares = sources.shares
+    monkeypatch.setattr(sources, "shares", lambda *given: sizes.append(given[0].shape[0]) or shares(*given))
+    fit(X)
+    fit(X, batch_size=60)
+    assert sizes == [100, 400, 250, 400]
+
+
 @pytest.mark.parametrize("is_held", [True, False])
 def test_batches_hold_every_bag_once_a_round(X, is_held):
     table = sources.Table(

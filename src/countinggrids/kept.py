@@ -163,8 +163,11 @@ class Kept:
             made = self.client.submit(worker.iterated, self.futures, given, *what, pure=False, **homes[0])
         else:
             steps = steps[:1]
-            parts = self._sums(homes, given, worker.gathered, steps[0], held.engine)
-            made = self.client.submit(worker.concluded, parts, given, steps[0], held.engine, pure=False)
+            first, *others = self._sums(homes, given, worker.gathered, steps[0], held.engine)
+            # What is done goes to the worker of the M step while others still work; Dask would wait for all of it.
+            near = [self.client.submit(_same, part, pure=False, priority=1, **homes[0]) for part in others]
+            parts = [first, *near]
+            made = self.client.submit(worker.concluded, parts, given, steps[0], held.engine, pure=False, **homes[0])
         told = self.client.submit(worker.told, made, pure=False, priority=2)  # before work on the next iteration
         return Held(self, held.base, held.engine, (*held.steps, *steps), made, told)
 
@@ -231,5 +234,5 @@ def _name(home: dict[str, Any]) -> str:
     return str(home.get("workers", [""])[0])
 
 
-def _same(grid: Any) -> Any:
-    return grid
+def _same(what: Any) -> Any:
+    return what

@@ -28,8 +28,10 @@ from countinggrids.em import (
 from countinggrids.geometry import Geometry, Shape
 from countinggrids.recipe import Eta, Recipe
 
-N_SCOUTS, SCOUT_BAGS = 8, 5_000
-"""How many layouts are tried on the small grid, and with how many bags at the most."""
+N_SCOUTS = 8
+"""How many layouts are tried on the small grid."""
+SCOUT_BAGS, BATCH_SCOUT_BAGS = 5_000, 20_000
+"""With how many bags at the most: batches take no longer where there are more to draw from."""
 PACE = 0.5
 """How far one batch moves what was seen: while beta grows, older batches mislead more than they teach."""
 

@@ -291,7 +291,8 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if small is None:
             grid = self._start(rng, geometry, n_features)
         else:
-            some = np.sort(rng.permutation(table.shape[0])[: learn.SCOUT_BAGS])
+            most = learn.BATCH_SCOUT_BAGS if recipe.has_batches else learn.SCOUT_BAGS
+            some = np.sort(rng.permutation(table.shape[0])[:most])
             few = (sources.Table.of(table.take(some)), weights[some], n_features, small)
             how = {"geometry": small, "recipe": recipe.scouting(), "engine": runner}
             see = self._see(watch, "scouting", restart)

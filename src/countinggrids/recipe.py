@@ -14,7 +14,7 @@ from countinggrids.arrays import Array
 
 RATE, QUICK_RATE = 1.01, 1.05
 """Growth of beta in one iteration: while the layout forms, and after that."""
-BATCH_RATE, BATCH_QUICK_RATE = 1.02, 1.1
+BATCH_RATE, BATCH_QUICK_RATE = 1.02, 1.07
 """The same from batches, which move a grid more than all bags together do: while it forms, and on the full grid."""
 FORMED = 3.0
 """Where the layout has formed, in critical betas."""
