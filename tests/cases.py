@@ -69,3 +69,10 @@ def scene_windows(scene, size, n_windows, seed):
     rng = np.random.default_rng(seed)
     corners = np.stack([rng.integers(0, n - w + 1, n_windows) for n, w in zip(scene.shape, size, strict=True)], axis=1)
     return corners, [scene[tuple(slice(c, c + w) for c, w in zip(corner, size, strict=True))] for corner in corners]
+
+
+def with_entry(X, value):
+    """Put a value among counts, at row 3, column 5."""
+    X = X.toarray()
+    X[3, 5] = value
+    return X

@@ -4,6 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+collect_ignore_glob = ["*conftest.py"]  # fixtures, not doctests: modules of one name cannot be collected together
+
 
 @pytest.fixture
 def rng():

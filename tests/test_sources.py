@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import countinggrids as cg
+from cases import with_entry
 from countinggrids import files, sources
 from countinggrids.features.text import Document
 from countinggrids.geometry import Geometry
@@ -140,12 +141,6 @@ class Shrinking(Again):
     def __iter__(self):
         self.X = self.X[:-1]
         return super().__iter__()
-
-
-def with_entry(X, value):
-    X = X.toarray()
-    X[3, 5] = value
-    return X
 
 
 MISTAKES = {

@@ -179,7 +179,7 @@ def test_the_wheel_zooms_about_the_pointer(visit):
     for _ in range(30):
         page.mouse.wheel(0, 300)
     until(page, f"new URLSearchParams(location.hash.slice(1)).get('scale') <= {scale}")
-    assert view(page)[2] > 0
+    assert 0 < view(page)[2] <= scale
 
 
 def test_more_words_appear_as_one_comes_closer(visit):

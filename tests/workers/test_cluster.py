@@ -13,6 +13,7 @@ from fits import LOCAL, OPTIONS, model, odd_blocks, same
 from typer.testing import CliRunner
 
 import countinggrids as cg
+from cases import with_entry
 from countinggrids import scheduler
 from countinggrids.cli import app
 from countinggrids.features.text import Document
@@ -102,12 +103,6 @@ def test_the_command_says_that_no_scheduler_answers(tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert "no scheduler answers at tcp://127.0.0.1:9" in result.stderr
     assert not (tmp_path / "model").exists()
-
-
-def with_entry(X, value):
-    X = X.toarray()
-    X[3, 5] = value
-    return X
 
 
 MISTAKES = {

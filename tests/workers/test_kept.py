@@ -59,6 +59,19 @@ def test_the_grid_stays_on_the_workers(X, client, monkeypatch):
         assert same(given, model(**options).fit(X))
 
 
+def test_sums_go_to_the_worker_of_the_m_step(X, client, monkeypatch):
+    sent, submit = {}, client.submit
+
+    def noted(function, *given, **how):
+        sent.setdefault(function, set()).update(how.get("workers", [None]))
+        return submit(function, *given, **how)
+
+    monkeypatch.setattr(client, "submit", noted)
+    model().fit(odd_blocks(X))
+    assert len(sent[worker.gathered]) == 2
+    assert sent[kept._same] == sent[worker.concluded] == {min(client.nthreads())}
+
+
 def test_nothing_stays_on_the_workers_when_a_fit_has_ended(X, client):
     gc.collect()
     gc.disable()  # what is let go must not wait for it
