@@ -3,6 +3,7 @@
 import json
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -197,6 +198,30 @@ def test_contenders_beat_chance(rng):
             predicted, settings = contend(tried)
             assert tried.right(predicted) > 0.6, name
             assert isinstance(settings, str)
+
+
+@pytest.mark.parametrize(("is_thorough", "n_init"), [(True, 3), (False, 1)])
+def test_a_thorough_problem_is_chosen_for_by_as_many_restarts_as_are_averaged(rng, monkeypatch, is_thorough, n_init):
+    asked = replace(problem(rng), is_quick=False, powers=(0.7, 1.0), is_thorough=is_thorough)
+    restarts, kept = [], []
+
+    class Grids(contest.CapacitySearch):
+        def fit(self, X, y):
+            restarts.append(self.n_init)
+            kept.append(self.keep)
+            return super().fit(X, y)
+
+    class Rivals(contest.GridSearchCV):
+        def fit(self, X, y):
+            restarts.append(self.estimator[-1].n_init)
+            return super().fit(X, y)
+
+    monkeypatch.setattr(contest, "CapacitySearch", Grids)
+    monkeypatch.setattr(contest, "GridSearchCV", Rivals)
+    contest.chosen(asked, 1, (4,), (2,), (0.7,))
+    contest.CONTENDERS["mixture"](asked)
+    assert restarts == [n_init, n_init]
+    assert kept == [1.0 if is_thorough else 0.5]
 
 
 def test_a_contest_keeps_its_steps_and_sets_the_papers_figures_beside_ours(shop, rng):

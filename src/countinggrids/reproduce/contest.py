@@ -44,6 +44,8 @@ class Problem:
     is_quick : whether to try few settings
     powers : of the counts, to choose from; the first is the one of models that nothing is chosen for
     is_set : whether settings are set in advance instead of chosen, and grids are learnt once
+    is_thorough : whether settings are chosen by as many restarts as are averaged and none is dropped early, for bags so
+        few that one restart tells little
     """
 
     X: Array
@@ -56,6 +58,7 @@ class Problem:
     is_quick: bool = False
     powers: tuple[float, ...] = (0.7, 1.0)
     is_set: bool = False
+    is_thorough: bool = False
 
     def __post_init__(self) -> None:
         if self.is_quick or self.is_set:
@@ -78,6 +81,11 @@ class Problem:
     def n_init(self) -> int:
         """How many restarts are averaged."""
         return 1 if self.is_quick or self.is_set else 3
+
+    @property
+    def n_choosing(self) -> int:
+        """How many restarts are averaged where settings are chosen."""
+        return self.n_init if self.is_thorough else 1
 
     @cached_property
     def grids(self) -> dict[int, "Chosen"]:
@@ -115,11 +123,13 @@ class Problem:
         return learnt, tried
 
 
-def split_by(bags: Collection, is_train: Array, is_quick: bool, folds: Any = None) -> Problem:
+def split_by(
+    bags: Collection, is_train: Array, is_quick: bool, folds: Any = None, *, is_thorough: bool = False
+) -> Problem:
     """Put a problem together from bags by 12x12 sections and a mask of those to learn from."""
     labels, X, fine = bags.items["label"].astype(str), bags.coarsen(FINEST).counts.toarray(), bags.counts
     learnt, tried = ((X[rows], labels[rows]) for rows in (is_train, ~is_train))
-    return Problem(*learnt, *tried, folds, fine[is_train], fine[~is_train], is_quick)
+    return Problem(*learnt, *tried, folds, fine[is_train], fine[~is_train], is_quick, is_thorough=is_thorough)
 
 
 def chosen(
@@ -131,6 +141,7 @@ def chosen(
     search = CapacitySearch(
         CountingGrid(anneal=problem.anneal), grids=grids, windows=windows, sections=(sections,), tokens=(TOKENS,),
         powers=powers, capacities=(1, 10), x_sections=FINEST, cv=problem.folds, random_state=0, refit=False,
+        keep=1.0 if problem.is_thorough else 0.5, n_init=problem.n_choosing,
     )  # fmt: skip
     return search.fit(problem.X, problem.y).best_candidate_
 
@@ -178,7 +189,8 @@ def searched(model: Any, sections: int, options: Mapping[str, Sequence[Any]]) ->
         wanted |= {"bagscaler__power": problem.powers}
         settings = {name: values[0] for name, values in wanted.items()}
         if any(len(values) > 1 for values in wanted.values()):
-            search = GridSearchCV(make_pipeline(*steps), wanted, cv=problem.folds, refit=False)
+            tried = make_pipeline(*steps).set_params(gridclassifier__n_init=problem.n_choosing)
+            search = GridSearchCV(tried, wanted, cv=problem.folds, refit=False)
             settings = search.fit(problem.X, problem.y).best_params_
         best = make_pipeline(*steps).set_params(**settings, gridclassifier__n_init=problem.n_init)
         told = ", ".join(f"{name.rpartition('__')[2]} {value:g}" for name, value in sorted(settings.items()))

@@ -36,7 +36,7 @@ def run(shop: Workshop) -> Report:
     def fold(number: int) -> Problem:
         is_train = (where * N_FOLDS).astype(int) != number
         bags = tower.bags(shop, items, is_train, f"fold {number}")
-        return split_by(bags, is_train, shop.is_quick, tower.folds(items.take(is_train)))
+        return split_by(bags, is_train, shop.is_quick, tower.folds(items.take(is_train)), is_thorough=True)
 
     def few(seed: int) -> Problem:
         is_train = _few(items["label"].astype(str), where, seed)
@@ -45,6 +45,7 @@ def run(shop: Workshop) -> Report:
             tower.bags(shop, items.take(is_used), is_train[is_used], f"few, draw {seed}"),
             is_train[is_used],
             shop.is_quick,
+            is_thorough=True,
         )
 
     folds = range(1 if shop.is_quick else N_FOLDS)
