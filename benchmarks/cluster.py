@@ -21,7 +21,7 @@ from distributed import Client, LocalCluster
 import countinggrids as cg
 from common import Learner, table, text_bags
 from countinggrids import cluster, sources
-from countinggrids.engine import FAN
+from countinggrids.engine import FAN, HIGHER
 from countinggrids.geometry import Geometry
 
 MODEL = cg.CountingGrid((32, 32), (5, 5))
@@ -124,8 +124,8 @@ def scaling(n_bags, turns):
 
 def billion(seconds_a_bag, entries_a_bag, n_bags=10**9):
     grid = 5000 * prod(GEOMETRY.grid) * 4
-    levels = ceil(log2(sources.MOST_SHARES) / log2(FAN))
-    hops = ceil(log2(MACHINES)) + levels * (FAN - 1) + 1
+    higher = ceil(log2(sources.MOST_SHARES / FAN) / log2(HIGHER))
+    hops = ceil(log2(MACHINES)) + FAN - 1 + higher * (HIGHER - 1) + 1
     work, moves = n_bags * seconds_a_bag / (MACHINES * THREADS), hops * grid / NETWORK
     rows = [
         ["bags in memory, GB a machine", f"{n_bags * entries_a_bag * 8 / MACHINES / 1e9:.1f}"],

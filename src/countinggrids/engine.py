@@ -14,8 +14,9 @@ from functools import lru_cache, reduce
 from threading import Lock
 from typing import Any
 
-FAN = 8
-"""Parts that are added up from left to right at each level of the tree: few sums are held, and few moved."""
+FAN, HIGHER = 8, 4
+"""Parts that are added up from left to right at the lowest level of the tree and at every other: few sums are held and
+few moved."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Threads:
 
 
 def added_up(parts: Iterable[Any], plus: Callable[[Any, Any], Any]) -> Any:
-    """Add parts in a fixed tree: FAN after FAN from left to right, then the sums in the same way.
+    """Add parts in a fixed tree: FAN after FAN from left to right, then the sums HIGHER after HIGHER, and so on.
 
     Only one sum a level of the tree is held at a time.
     """
@@ -102,7 +103,7 @@ def _push(sums: list[list[Any]], level: int, part: Any, plus: Callable[[Any, Any
         sums.append([])
     here = sums[level]
     here[:] = [plus(here[0], part), here[1] + 1] if here else [part, 1]
-    if here[1] == FAN:
+    if here[1] == (HIGHER if level else FAN):
         full = here[0]
         here.clear()
         _push(sums, level + 1, full, plus)

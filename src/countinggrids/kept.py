@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from countinggrids import em, learn, scheduler, worker
-from countinggrids.engine import FAN, Threads
+from countinggrids.engine import FAN, HIGHER, Threads
 
 ATTEMPTS = 3
 """How often work is sent out: a grid is lost where all workers that hold it die."""
@@ -79,7 +79,7 @@ class Kept:
         def work(is_again: bool) -> Any:
             sent, homes = self._sent(common), list(scheduler.homes(self.client, len(self.futures)))
             parts = self._sums(homes, sent, worker.worked, function, engine)
-            return self.client.gather(self._added(parts), direct=self.is_direct)
+            return self.client.gather(self._added(parts, homes[0]), direct=self.is_direct)
 
         return self._attempted(work)
 
@@ -210,14 +210,15 @@ class Kept:
             # The first shares are added up where they lie; the sum of later ones alone would be in another order.
             start = first + len(list(takewhile(group[0].__eq__, group)))
             groups.append([work(first, start), *(work(i, i + 1) for i in range(start, first + len(group)))])
+        span = FAN
         while len(groups) > 1:
-            sums = [self._added(group) for group in groups]
-            groups = [sums[i : i + FAN] for i in range(0, len(sums), FAN)]
+            sums = [self._added(group, homes[number * span]) for number, group in enumerate(groups)]
+            groups, span = [sums[i : i + HIGHER] for i in range(0, len(sums), HIGHER)], span * HIGHER
         return groups[0]
 
-    def _added(self, parts: list[Any]) -> Any:
+    def _added(self, parts: list[Any], home: dict[str, Any]) -> Any:
         # Before work on other shares, or what all of them give would be held.
-        return parts[0] if len(parts) == 1 else self.client.submit(worker.added, parts, pure=False, priority=1)
+        return parts[0] if len(parts) == 1 else self.client.submit(worker.added, parts, pure=False, priority=1, **home)
 
 
 def _copies(client: Any, sent: Any, homes: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,9 @@ import signal
 import sys
 import time
 from collections import Counter
+from functools import reduce
 from threading import Timer
+from typing import NamedTuple
 
 import dask
 import distributed
@@ -17,7 +19,7 @@ from fits import LOCAL, model, odd_blocks, same
 from sklearn.exceptions import ConvergenceWarning
 
 from countinggrids import cluster, kept, learn, recipe, scheduler, sources, worker
-from countinggrids.engine import Threads
+from countinggrids.engine import Threads, added_up
 from countinggrids.shortlist import Windows
 
 
@@ -182,6 +184,33 @@ def test_sums_do_not_change_their_parts():
     total = worker.added(parts)
     assert (total.seen == 8).all()
     assert all((part.seen == 1).all() and (part.usage == 1).all() for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("n_shares", "n_workers", "n_moved"), [(5, 1, 0), (16, 2, 0), (48, 2, 1), (64, 2, 0), (64, 3, 10)]
+)
+def test_sums_are_those_of_one_process_and_few_of_them_move(monkeypatch, n_shares, n_workers, n_moved):
+    class Part(NamedTuple):
+        terms: str
+        place: str
+
+    def plus(total, part):
+        return f"({total}+{part})"
+
+    class Client:
+        moved = 0
+
+        def submit(self, function, parts, *_, workers, **how):
+            self.moved += sum(part.place != workers[0] for part in parts)
+            return Part(reduce(plus, [part.terms for part in parts]), workers[0])
+
+    monkeypatch.setattr(scheduler, "reaches_workers", lambda client: True)
+    places = [str(share * n_workers // n_shares) for share in range(n_shares)]
+    shares = [Part(str(share), place) for share, place in enumerate(places)]
+    made = kept.Kept(Client(), shares)
+    parts = made._sums([{"workers": [place]} for place in places], None, worker.gathered)
+    assert made.client.moved == n_moved
+    assert reduce(plus, [part.terms for part in parts]) == added_up((share.terms for share in shares), plus)
 
 
 def test_neighbouring_shares_lie_together_and_threads_count():
