@@ -1,14 +1,18 @@
 """Small collections with a map each: texts, drawn pictures in sequences, and texts that mean harm."""
 
+import os
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from maps import HOSTILE, atlas_of, draw, saved, texts
+from hands import WIDE, settle
+from maps import HOSTILE, atlas_of, browsing, draw, saved, texts
 
 import countinggrids as cg
 from countinggrids import datasets
+from countinggrids.explore import export
 from countinggrids.features import Codebook, DenseSIFT, Words
 from countinggrids.features.text import Document
 
@@ -80,3 +84,57 @@ def chromium():
     if found is None:
         pytest.skip("needs a browser: apt-get install chromium brings one")
     return Path(found)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """A real browser. It ends with its module, for asyncio cannot be used beside it."""
+    reason = "needs playwright: pip install playwright brings it"
+    playwright = pytest.importorskip("playwright.sync_api", reason=reason)
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=str(chromium), args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def addresses(stories, walks, harmful, ring, folder):
+    """The three maps, each served and as a file."""
+    with browsing(stories) as first, browsing(walks) as second, browsing(harmful) as third:
+        ports = {"stories": first, "walks": second, "harmful": third}
+        found = {name: f"http://127.0.0.1:{port}/" for name, port in ports.items()}
+        for name, files in (("stories", stories), ("walks", walks), ("harmful", harmful), ("ring", ring)):
+            export(atlas_of(files), folder / f"{name}.html")
+            found[f"{name}.html"] = (folder / f"{name}.html").as_uri()
+        yield found
+
+
+@pytest.fixture
+def visit(browser, addresses):
+    """Open a map; at the end nothing may have gone wrong in the page, and nothing may have been asked of strangers."""
+    pages, problems = [], []
+
+    def visit(name, hash="", size=WIDE, **options):
+        page = browser.new_context(viewport=size, **options).new_page()
+        page.on(
+            "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        own = addresses[name].rpartition("/")[0]
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith((own, "data:", "blob:")) else problems.append(request.url),
+        )
+        page.goto(addresses[name] + hash)
+        page.wait_for_selector("body[data-ready=true]")
+        settle(page)
+        pages.append(page)
+        return page
+
+    yield visit
+    for page in pages:
+        page.context.close()
+    expected = re.compile("Failed to load resource: the server responded with a status of 4")
+    assert [problem for problem in problems if not expected.match(problem)] == []
