@@ -24,6 +24,7 @@ ORDER = [
     "posterior",
     "shortlist",
     "em",
+    "sampling",
     "recipe",
     "learn",
     "progress",

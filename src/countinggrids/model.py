@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import arrays, checkpoints, checks, cluster, device, em, engine, learn, sources
+from countinggrids import arrays, checkpoints, checks, cluster, device, em, engine, learn, sampling, sources
 from countinggrids import recipe as recipes
 from countinggrids.bags import coarsen
 from countinggrids.blockwise import by_blocks
@@ -229,20 +229,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         geometry = self._geometry()
         rng = check_random_state(self.random_state if random_state is None else random_state)
-        prior = np.exp(self.log_prior_.astype(np.float64)).ravel()
-        cells = rng.choice(prior.size, n_bags, p=prior / prior.sum())
-        h = em.histograms(self._grid().pi.astype(np.float64), geometry.block(painted=True))
-        planes = h.reshape(geometry.groups, -1, *geometry.grid)
-        corners = np.stack(np.unravel_index(cells, geometry.grid), axis=-1)
-        n_sections = geometry.n_column_sections
-        rows = []
-        for corner in corners:
-            each = np.full(n_sections, n_tokens // n_sections)
-            each[rng.permutation(n_sections)[: n_tokens % n_sections]] += 1
-            places = [tuple((corner + d) % geometry.grid) for d in geometry.painted_offsets]
-            chances = [planes[(g, slice(None), *place)] for place in places for g in range(geometry.groups)]
-            rows.append(np.concatenate([rng.multinomial(n, p / p.sum()) for n, p in zip(each, chances, strict=True)]))
-        return sp.csr_array(np.array(rows, dtype=np.float32)), cells
+        return sampling.draw(self._grid(), geometry, n_bags, n_tokens, rng)
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one safetensors file; an existing file is replaced whole or not at all."""

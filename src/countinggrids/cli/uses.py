@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import countinggrids
-from countinggrids.cli import common
+from countinggrids.cli import common, labelled
 
 if TYPE_CHECKING:
     from countinggrids.collection import Collection
@@ -53,9 +53,9 @@ def classify(
         _check_outputs(output, plot, force)
         from countinggrids.plot import confusion
 
-        train, tried = _train_and_test(bags, test, sections)
-        labels = _labels(train)
-        truth = _truth(tried, labels)
+        train, tried = labelled.train_and_test(bags, test, sections)
+        labels = labelled.labels_of(train)
+        truth = labelled.truth_of(tried, labels)
         if truth is None and plot is not None:
             raise ValueError("--plot needs the labels of the test items; wanted a column label; leave --plot out")
         per_class = len(train) // max(len(set(labels.tolist())), 1)
@@ -103,7 +103,7 @@ def search(
         collection = countinggrids.Collection.load(bags)
         if "split" in collection.items and (collection.items["split"] == "train").any():
             collection = collection.take(collection.items["split"] == "train")
-        labels = _all_labels(collection) if _has_labels(collection) else None
+        labels = labelled.labels_if_any(collection)
         racing = countinggrids.CapacitySearch(
             grids=_sizes(grids, "grids"),
             windows=_sizes(windows, "windows"),
@@ -160,9 +160,9 @@ def track(
         _check_outputs(output, plot, force)
         from countinggrids.plot import ribbon
 
-        train, tried = _train_and_test(bags, test, sections)
-        labels = _labels(train)
-        truth = _truth(tried, labels)
+        train, tried = labelled.train_and_test(bags, test, sections)
+        labels = labelled.labels_of(train)
+        truth = labelled.truth_of(tried, labels)
         per_place = len(train) // max(len(set(labels.tolist())), 1)
         places = _pipeline(_grid(train, per_place, grid, window), tokens, power, restarts, seed)
         tracker = countinggrids.PlaceTracker(
@@ -232,53 +232,6 @@ def cluster(
         return
     for number, (n, text) in enumerate(zip(sizes, telling, strict=True)):
         print(f"{number:4} {n:7} items   {text}")
-
-
-def _train_and_test(path: Path, test: Path | None, sections: str | None) -> "tuple[Collection, Collection]":
-    """Read what to learn from and what to try on: two files, or the splits of one."""
-    both = countinggrids.Collection.load(path)
-    if test is not None:
-        tried = countinggrids.Collection.load(test)
-        train = both.take(both.items["split"] != "test") if "split" in both.items else both
-        if train.fingerprint != tried.fingerprint or train.sections != tried.sections:
-            raise ValueError(f"{test} has other features or sections than {path}; wanted the same; bag with --codebook")
-    elif "split" in both.items and {"train", "test"} <= set(both.items["split"].tolist()):
-        train, tried = (both.take(both.items["split"] == name) for name in ("train", "test"))
-    else:
-        raise ValueError(f"{path} has no items marked train and test; wanted both; give a second collection as --test")
-    if sections is not None:
-        coarse = common.shape(sections, "sections")
-        train, tried = train.coarsen(coarse), tried.coarsen(coarse)
-    return train, tried
-
-
-def _labels(collection: "Collection") -> Any:
-    if not _has_labels(collection):
-        raise ValueError("the items have no labels; wanted a column label; bag folders named by class, or give --label")
-    return _all_labels(collection)
-
-
-def _has_labels(collection: "Collection") -> bool:
-    return "label" in collection.items and any(collection.items["label"])
-
-
-def _all_labels(collection: "Collection") -> Any:
-    labels = collection.items["label"].astype(str)
-    if not all(labels):
-        n = sum(not label for label in labels)
-        raise ValueError(f"{n} of {len(labels)} items have no label; wanted one for each; label them or leave them out")
-    return labels
-
-
-def _truth(tried: "Collection", known: Any) -> Any:
-    """Give the labels of the test items, if they have any; all must be among those that were learnt."""
-    if not _has_labels(tried):
-        return None
-    labels = _all_labels(tried)
-    unseen = sorted(set(labels.tolist()) - set(known.tolist()))
-    if unseen:
-        raise ValueError(f"test items have labels that no training item has: {', '.join(unseen)}; leave them out")
-    return labels
 
 
 def _grid(collection: "Collection", n_bags: int, grid: str | None, window: str | None) -> Any:
