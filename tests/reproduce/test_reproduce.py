@@ -224,6 +224,22 @@ def test_a_thorough_problem_is_chosen_for_by_as_many_restarts_as_are_averaged(rn
     assert kept == [1.0 if is_thorough else 0.5]
 
 
+def test_rows_of_every_size_are_two_cells_high(rng, monkeypatch):
+    class Noted:
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    def learnt(problem, candidates):
+        shapes.extend((each.grid, each.window, each.sections) for each in candidates)
+        return Noted()
+
+    shapes = []
+    monkeypatch.setattr(contest, "learnt", learnt)
+    _, told = contest.CONTENDERS["counting grid in rows, three sizes averaged"](replace(problem(rng), is_quick=False))
+    assert shapes == [((12, 12), (4, 4), (2, 1)), ((16, 16), (8, 8), (4, 1)), ((24, 24), (8, 8), (4, 1))]
+    assert told == "grids 12x12/4x4 in 2x1, 16x16/8x8 in 4x1, 24x24/8x8 in 4x1, power 0.7"
+
+
 def test_a_contest_keeps_its_steps_and_sets_the_papers_figures_beside_ours(shop, rng):
     asked = []
 

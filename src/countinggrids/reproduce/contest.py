@@ -29,6 +29,8 @@ POWER = (0.7,)
 """The power of the counts where none is chosen: what was chosen on most folds of the scenes."""
 TOKENS, C = 100, 10
 """Tokens that bags are scaled to, and the cost of an SVM's errors."""
+SIZES = ((12, 4), (16, 8), (24, 8))
+"""Cells of a grid and of its window along each axis, where grids of several sizes are averaged."""
 
 
 @dataclass
@@ -146,12 +148,23 @@ def chosen(
     return search.fit(problem.X, problem.y).best_candidate_
 
 
+def learnt(problem: Problem, candidates: Sequence[Candidate]) -> GridClassifier:
+    """Learn grids of several settings for each class, whose likelihoods are averaged."""
+    members = []
+    for each in candidates:
+        matched = None if each.sections == (1, 1) else each.sections
+        grid = CountingGrid(each.grid, each.window, matched, anneal=problem.anneal)
+        members.append(make_pipeline(BagCoarsener(each.sections, FINEST), BagScaler(TOKENS, each.power), grid))
+    model = GridClassifier(members, n_init=problem.n_init, committee="likelihoods", random_state=0)
+    return model.fit(problem.X, problem.y)
+
+
 class Chosen:
     """Counting grids a class, with the settings that were chosen."""
 
     def __init__(self, problem: Problem, best: Candidate):
         self.problem, self.best = problem, best
-        self.averaged = self._learnt([best])
+        self.averaged = learnt(problem, [best])
         self.single = copy.copy(self.averaged).set_params(estimator=self.averaged.estimator[0])
         self.single.models_ = [models[:1] for models in self.averaged.models_]
 
@@ -159,16 +172,8 @@ class Chosen:
     def wide(self) -> GridClassifier:
         """Grids of several capacities, whose likelihoods are averaged."""
         sizes = (6, 8, 12) if self.best.sections != FINEST else (8, 12, 16)
-        return self._learnt([self.best._replace(grid=(n, n)) for n in sizes[: 1 if self.problem.is_quick else None]])
-
-    def _learnt(self, candidates: Sequence[Candidate]) -> GridClassifier:
-        members = []
-        for each in candidates:
-            matched = None if each.sections == (1, 1) else each.sections
-            grid = CountingGrid(each.grid, each.window, matched, anneal=self.problem.anneal)
-            members.append(make_pipeline(BagCoarsener(each.sections, FINEST), BagScaler(TOKENS, each.power), grid))
-        model = GridClassifier(members, n_init=self.problem.n_init, committee="likelihoods", random_state=0)
-        return model.fit(self.problem.X, self.problem.y)
+        few = sizes[: 1 if self.problem.is_quick else None]
+        return learnt(self.problem, [self.best._replace(grid=(n, n)) for n in few])
 
     @property
     def settings(self) -> str:
@@ -212,6 +217,21 @@ def grid(sections: int, which: str) -> Callable[[Problem], Outcome]:
 def two_rows(problem: Problem) -> Outcome:
     """Average counting grids of two sections, one above the other."""
     return problem.two_rows.averaged.predict(problem.tried), problem.two_rows.settings
+
+
+def of_sizes(sections: Callable[[int], tuple[int, int]]) -> Callable[[Problem], Outcome]:
+    """Make a contender that averages counting grids of several sizes; nothing is chosen.
+
+    `sections` tells into how many a window of so many cells is divided.
+    """
+
+    def contend(problem: Problem) -> Outcome:
+        sizes, power = SIZES[: 1 if problem.is_quick else None], problem.powers[0]
+        members = [Candidate((n, n), (w, w), sections(w), None, TOKENS, power, None) for n, w in sizes]
+        told = ", ".join(f"{n}x{n}/{w}x{w} in {'x'.join(map(str, sections(w)))}" for n, w in sizes)
+        return learnt(problem, members).predict(problem.tried), f"grids {told}, power {power:g}"
+
+    return contend
 
 
 def hybrid(sections: int) -> Callable[[Problem], Outcome]:
@@ -263,6 +283,9 @@ CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
     "counting grid 2x2, three averaged": grid(2, "averaged"),
     "counting grid 4x4, three averaged": grid(4, "averaged"),
     "counting grid 2x1, three averaged": two_rows,
+    "counting grid 1x1, three sizes averaged": of_sizes(lambda _: (1, 1)),
+    "counting grid 2x2, three sizes averaged": of_sizes(lambda _: (2, 2)),
+    "counting grid in rows, three sizes averaged": of_sizes(lambda window: (window // 2, 1)),
     "counting grid 1x1, three capacities averaged": grid(1, "wide"),
     "counting grid 4x4, three capacities averaged": grid(4, "wide"),
     "committee of 1x1, 2x2, 4x4 and spatial bags": committee,
@@ -270,10 +293,13 @@ CONTENDERS: dict[str, Callable[[Problem], Outcome]] = {
     "score space and pyramid kernel": by_kernels("terms", "pyramid"),
 }
 
+ON_WALKS = tuple(name for name in CONTENDERS if "2x1" in name or "sizes" in name)
+"""Who takes part only where a camera was carried about."""
+
 
 def contest(
     shop: Workshop, name: str, split: Callable[[int], Problem], paper: Mapping[str, float], settings: Mapping[str, Any],
-    contenders: Sequence[str] = tuple(CONTENDERS), seeds: Sequence[int] | None = None,
+    contenders: Sequence[str] | None = None, seeds: Sequence[int] | None = None,
 ) -> tuple[Table, list[str]]:  # fmt: skip
     """Let the contenders try every split; give the table, and what was chosen in the first split.
 
@@ -284,10 +310,11 @@ def contest(
     split : gives the problem of a split
     paper : the paper's figures
     settings : what tells this contest from another of the same name
-    contenders : who takes part
+    contenders : who takes part; None takes all but those of walks
     seeds : the splits; None takes the workshop's
     """
     seeds = shop.seeds if seeds is None else seeds
+    contenders = [name for name in CONTENDERS if name not in ON_WALKS] if contenders is None else contenders
     shares: dict[str, list[float]] = {contender: [] for contender in contenders}
     chosen: dict[str, str] = {}
     for seed in seeds:

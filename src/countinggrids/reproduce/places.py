@@ -20,11 +20,12 @@ PAPER = {
     "spatial pyramid kernel 4x4": 52.76,
 }
 PANELS = {
-    "1x1": ("mixture", "LDA", "counting grid 1x1, three averaged"),
-    "2x1": ("counting grid 2x1, three averaged",),
-    "2x2": ("counting grid 2x2, three averaged",),
+    "1x1": ("mixture", "LDA", "counting grid 1x1, three averaged", "counting grid 1x1, three sizes averaged"),
+    "rows": ("counting grid 2x1, three averaged", "counting grid in rows, three sizes averaged"),
+    "2x2": ("counting grid 2x2, three averaged", "counting grid 2x2, three sizes averaged"),
     "4x4": ("LDA 4x4", "reconfigurable 4x4", "spatial bag of words 4x4", "counting grid 4x4, three averaged"),
 }
+FEW = (*PAPER, "counting grid 1x1, three sizes averaged", *PANELS["rows"])
 N_FOLDS, N_FEW = 10, 13
 
 
@@ -52,7 +53,7 @@ def run(shop: Workshop) -> Report:
     panels = [name for panel in PANELS.values() for name in panel]
     what = {"places": "areas", "most frames": tower.MOST_FRAMES}
     ten, chosen = contest(shop, "places, ten folds", fold, {}, what, panels, folds)
-    thirteen, _ = contest(shop, f"places, {N_FEW} a place", few, PAPER, what, [*PAPER, *PANELS["2x1"]])
+    thirteen, _ = contest(shop, f"places, {N_FEW} a place", few, PAPER, what, FEW)
     ten.caption, thirteen.caption = f"{N_FOLDS} folds: {ten.caption}", f"{N_FEW} images a place: {thirteen.caption}"
     _draw(shop, ten.rows)
     n_places = len(set(items["label"].astype(str)))
@@ -103,7 +104,7 @@ def _draw(shop: Workshop, rows: Sequence[Sequence[str]]) -> None:
     shares = {row[0]: [float(part) for part in row[1].split(" +- ")] for row in rows}
     panels = made.subplots(1, len(PANELS), sharey=True, width_ratios=[len(names) + 0.5 for names in PANELS.values()])
     for axes, (title, names) in zip(panels, PANELS.items(), strict=True):
-        short = [name.partition(",")[0].replace(f" {title}", "") for name in names]
+        short = [name.removeprefix("counting ").replace(f" {title}", "").replace(", three", "\n3") for name in names]
         spreads = [shares[name][1] if len(shares[name]) > 1 else 0 for name in names]
         axes.bar(short, [shares[name][0] for name in names], yerr=spreads, color="C0", width=0.6)
         axes.set(title=title, xlim=(-0.75, len(names) - 0.25))
