@@ -13,6 +13,7 @@ import countinggrids
 from countinggrids import features, plot, rivals
 
 SOURCE = Path(countinggrids.__file__).parent
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 ORDER = [
     "compiling",
     "arrays",
@@ -88,6 +89,12 @@ def test_rooms_import_only_from_those_above_them(room):
 
 def test_the_model_reaches_down_only_to_save_and_to_be_explored():
     assert imports_of(SOURCE / "model.py") - set(ORDER[: ORDER.index("model")]) == {"storage", "explore"}
+
+
+def test_contributors_find_every_room_in_that_order():
+    table = [line.split("|")[1] for line in CONTRIBUTING.read_text().splitlines() if line.startswith("| `")]
+    told = [name for cell in table for name in re.findall(r"`(\w+)(?:\.py|/)`", cell)]
+    assert told == ORDER
 
 
 def test_the_import_check_sees_imports(tmp_path):
