@@ -41,6 +41,7 @@ ORDER = [
     "kept",
     "cluster",
     "checkpoints",
+    "restarts",
     "model",
     "rows",
     "storage",

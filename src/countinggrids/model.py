@@ -14,9 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids import arrays, checkpoints, checks, cluster, device, em, engine, learn, sampling, sources
-from countinggrids import recipe as recipes
-from countinggrids.bags import coarsen
+from countinggrids import arrays, checkpoints, checks, cluster, device, em, engine, learn, restarts, sampling, sources
 from countinggrids.blockwise import by_blocks
 from countinggrids.geometry import Geometry
 from countinggrids.progress import Told, both
@@ -124,8 +122,8 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         watch = both(callback, Told(self.verbose) if self.verbose else None)
         with engine.one_blas_thread():
             outcomes = [
-                self._learn(table, weights, n_features, rng, runs, watch, batch_size, restart)
-                for restart in range(self.n_init)
+                restarts.make(self, table, weights, n_features, rng, runs, watch, batch_size, number)
+                for number in range(self.n_init)
             ]
         best = max(outcomes, key=lambda outcome: outcome.history[-1])
         self._keep(best.grid, geometry)
@@ -159,9 +157,10 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         n_features = checks.n_features_of(table, geometry)
         weights = checks.check_weights(sample_weight, table)
         if not hasattr(self, "pi_"):
-            self._keep(self._start(check_random_state(self.random_state), geometry, n_features), geometry)
+            rng = check_random_state(self.random_state)
+            self._keep(restarts.first_grid(self, rng, geometry, n_features), geometry)
         shares = sources.shares(table, weights, n_features, geometry)
-        recipe = self._recipe(table, weights, n_features)
+        recipe = restarts.recipe_of(self, table, weights, n_features)
         runner = device.runner(self.device, self.dtype)
         with engine.one_blas_thread():
             grid, self._stream = learn.stream(
@@ -261,84 +260,8 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         planes = self.pi_.reshape(*self.log_prior_.shape, -1)
         return em.Grid(np.ascontiguousarray(np.moveaxis(planes, n_axes, 0)), self.log_prior_)
 
-    def _learn(
-        self,
-        table: sources.Table,
-        weights: Array,
-        n_features: int,
-        rng: np.random.RandomState,
-        runs: checkpoints.Runs,
-        watch: learn.Callback | None,
-        batch_size: int | None,
-        restart: int,
-    ) -> learn.Outcome:
-        """Make one restart: find a layout on a small grid if that pays, then learn on the full one."""
-        geometry, recipe = self._geometry(), self._recipe(table, weights, n_features, batch_size)
-        runner = device.runner(self.device, self.dtype)
-        small = learn.coarser(geometry) if self._is_automatic() and recipe.cooling else None
-        if small is None:
-            grid = self._start(rng, geometry, n_features)
-        else:
-            most = learn.BATCH_SCOUT_BAGS if recipe.has_batches else learn.SCOUT_BAGS
-            some = np.sort(rng.permutation(table.shape[0])[:most])
-            few = (sources.Table.of(table.take(some)), weights[some], n_features, small)
-            how = {"geometry": small, "recipe": recipe.scouting(), "engine": runner}
-            see = self._see(watch, "scouting", restart)
-            scouts = [
-                runs.make(shares, self._start(rng, small, n_features), watch=see, batches=batches, **how)
-                for shares in [sources.shares(*few)]
-                for batches in (_batches(*few, batch_size, rng) for _ in range(learn.N_SCOUTS))
-            ]
-            best = max(scouts, key=lambda outcome: outcome.history[-1])
-            grid = learn.finer(best.grid, geometry.grid, rng)
-            recipe = recipe.refining()
-        everything = (table, weights, n_features, geometry)
-        batches = _batches(*everything, batch_size, rng)
-        see = self._see(watch, "learning", restart)
-        how = {"geometry": geometry, "recipe": recipe, "engine": runner}
-        return runs.make(sources.shares(*everything), grid, watch=see, batches=batches, **how)
-
-    def _see(self, watch: learn.Callback | None, stage: str, restart: int) -> learn.Watch:
-        def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:
-            if watch is None:
-                return False
-            return watch(learn.Iteration(stage, restart, number, self.max_iter, beta, objective, grid))
-
-        return see
-
-    def _is_automatic(self) -> bool:
-        return isinstance(self.anneal, str) and isinstance(self.init, str)
-
-    def _start(self, rng: np.random.RandomState, geometry: Geometry, n_features: int) -> em.Grid:
-        """Make the first grid: near uniform with its symmetry broken, or the one that was given."""
-        if isinstance(self.init, str):
-            pi = 1 + rng.uniform(size=(n_features, *geometry.grid))
-        else:
-            pi = checks.check_init(self.init, geometry, n_features)
-        log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=self.dtype)
-        return em.Grid(em.normalised(np.array(pi, self.dtype, order="C"), geometry.groups), log_prior)
-
     def _beta(self) -> float:
         return float(self.anneal[2]) if isinstance(self.anneal, Sequence) and not isinstance(self.anneal, str) else 1.0
-
-    def _recipe(
-        self, table: sources.Table, weights: Array, n_features: int, batch_size: int | None = None
-    ) -> recipes.Recipe:
-        cooling, has_batches = None, batch_size is not None and batch_size < table.shape[0]
-        if isinstance(self.anneal, str):
-            some = np.arange(0, table.shape[0], max(1, table.shape[0] // recipes.CRITICAL_BAGS))
-            whole = coarsen(table.take(some), n_features, (table.shape[1] // n_features,), (1,))
-            start = min(1.0, recipes.critical_beta(whole, weights[some]))
-            rate = recipes.BATCH_RATE if has_batches else recipes.RATE
-            cooling = recipes.Cooling(start, rate, 1.0, recipes.FORMED * start).within(self.max_iter * 3 // 5)
-        elif self.anneal is not None:
-            cooling = recipes.Cooling(*(float(value) for value in self.anneal))
-        if isinstance(self.eta, str):
-            forming = recipes.Eta(None, recipes.FORMING_SHARE)
-            settled = recipes.Eta(None, recipes.SETTLED_SHARE, recipes.SETTLED_TOTAL)
-        else:
-            forming = settled = recipes.Eta(checks.check_eta(self.eta, self._geometry(), n_features))
-        return recipes.Recipe(cooling, forming, settled, self.location_prior, self.max_iter, self.tol, has_batches)
 
     def _posteriors(self, X: Any) -> Iterator[tuple[Any, NDArray[np.float64]]]:
         """Give q and log p(bag) of one block of bags after the other."""
@@ -366,12 +289,3 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _batches(
-    table: sources.Table, weights: Array, n_features: int, geometry: Geometry, size: int | None, rng: Any
-) -> learn.Batches | None:
-    """Make the batches of stepwise EM, unless one would hold all bags."""
-    if size is None or size >= table.shape[0]:
-        return None
-    return learn.Batches(sources.batches(table, weights, n_features, geometry, size, rng))

@@ -18,7 +18,7 @@ import pytest
 from fits import LOCAL, model, odd_blocks, same
 from sklearn.exceptions import ConvergenceWarning
 
-from countinggrids import cluster, kept, learn, recipe, scheduler, sources, worker
+from countinggrids import cluster, kept, learn, recipe, restarts, scheduler, sources, worker
 from countinggrids.engine import Threads, added_up
 from countinggrids.shortlist import Windows
 
@@ -146,7 +146,7 @@ def test_an_iteration_that_was_begun_in_vain_changes_nothing(X, client):
     geometry, rng = model()._geometry(), np.random.RandomState(0)
     shares = [each.shares(np.ones(150, "f4"), 40, geometry) for each in (table, sources.Table.of(X))]
     warm, cold = (learn.Step(geometry, beta, recipe.Eta(0.1), "uniform", np.inf) for beta in (0.5, 1.0))
-    start = model()._start(rng, geometry, 40)
+    start = restarts.first_grid(model(), rng, geometry, 40)
     grids = []
     for each in shares:
         grid, _ = learn.iterate(each, start, iter([warm, warm]), Threads(1))

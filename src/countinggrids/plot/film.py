@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from countinggrids import checks, painting, sources, torus
+from countinggrids import checks, painting, restarts, sources, torus
 from countinggrids.em import Grid
 from countinggrids.learn import Iteration
 from countinggrids.plot import encode
@@ -162,7 +162,8 @@ def watchable(model: Any, X: Any) -> Any:
     checks.check_options(model)
     table = sources.read(clone(model), X, is_fitting=True)
     n_features = checks.n_features_of(table, geometry)
-    cooling = model._recipe(table, np.ones(table.shape[0], table.dtype), n_features).cooling
+    weights = np.ones(table.shape[0], table.dtype)
+    cooling = restarts.automatic_cooling(table, weights, n_features, model.max_iter)
     rate = max(RATE, (cooling.end / cooling.start) ** (1 / max(1, model.max_iter // 2)))
     return clone(model).set_params(anneal=(cooling.start, rate, cooling.end), n_init=1)
 
