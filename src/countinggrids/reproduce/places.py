@@ -114,10 +114,22 @@ def _draw(shop: Workshop, rows: Sequence[Sequence[str]]) -> None:
     shares = {row[0]: [float(part) for part in row[1].split(" +- ")] for row in rows}
     panels = made.subplots(1, len(PANELS), sharey=True, width_ratios=[len(names) + 0.5 for names in PANELS.values()])
     for axes, (title, names) in zip(panels, PANELS.items(), strict=True):
-        short = [name.removeprefix("counting ").replace(f" {title}", "").replace(", three", "\n3") for name in names]
+        short = [_short(name, title) for name in names]
         spreads = [shares[name][1] if len(shares[name]) > 1 else 0 for name in names]
         axes.bar(short, [shares[name][0] for name in names], yerr=spreads, color="C0", width=0.6)
         axes.set(title=title, xlim=(-0.75, len(names) - 0.25))
         axes.set_xticks(range(len(short)), short, rotation=20, ha="right")
     made.axes[0].set_ylabel("right, %")
     made.savefig(shop.folder / "places.png")
+
+
+def _short(name: str, title: str) -> str:
+    """Shorten a contender's name under the title of its panel."""
+    for long, few in (
+        (f" in {title}", ""),
+        (f" {title}", ""),
+        (", three averaged", ""),
+        ("three sizes averaged", "3 sizes"),
+    ):
+        name = name.replace(long, few)
+    return name.removeprefix("counting ")
