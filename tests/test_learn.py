@@ -38,7 +38,7 @@ def test_structure_grows_above_the_critical_beta_and_fades_below_it(counts, fact
     sizes = []
     for _ in range(120):
         statistics = em.e_step([bags], grid, geometry, beta, ENGINE)
-        grid = em.m_step(grid, statistics, geometry, np.zeros(6), "uniform", ENGINE)
+        grid, _ = em.m_step(grid, statistics, geometry, np.zeros(6), "uniform", ENGINE)
         sizes.append(np.std(grid.pi, axis=1).max())
     assert (sizes[-1] > sizes[40]) == grows
 

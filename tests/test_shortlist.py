@@ -43,7 +43,7 @@ def iterations(bags, grid, geometry, n=8):
     """Learn, and give what each iteration has seen."""
     for _ in range(n):
         statistics = em.e_step([bags], grid, geometry, 1.0, ENGINE)
-        grid = em.m_step(grid, statistics, geometry, np.full(len(grid.pi), 0.1), "smoothed", ENGINE)
+        grid, _ = em.m_step(grid, statistics, geometry, np.full(len(grid.pi), 0.1), "smoothed", ENGINE)
         yield statistics, grid
 
 

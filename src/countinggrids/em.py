@@ -204,35 +204,37 @@ def expected_counts(pi: Array, seen: Array, block: Shape, h: Array | None = None
 
 def m_step(
     grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, engine: Engine
-) -> Grid:
-    """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta is (features,)."""
+) -> tuple[Grid, float]:
+    """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta is (features,).
+
+    Gives the log density of the old pi too, for the objective: both go through pi, and so do it once.
+    """
     xp = arrays.namespace(grid.pi)
     counts = xp.empty_like(grid.pi)
     block = geometry.block(painted=True)
     pseudocounts = arrays.like(grid.pi, eta).reshape(-1, *(1,) * len(geometry.grid))
 
-    def fill(features: slice) -> None:
-        h = None if statistics.h is None else statistics.h[features]
-        part = expected_counts(grid.pi[features], statistics.seen[features], block, h)
+    is_compiled = is_much(counts, LARGE_GRID)
+
+    def fill(features: slice) -> float:
+        pi, h = grid.pi[features], None if statistics.h is None else statistics.h[features]
+        part = expected_counts(pi, statistics.seen[features], block, h)
         xp.add(part, pseudocounts[features], out=counts[features])
+        return log_density(pi, eta[features], is_compiled)
 
-    list(engine.map(fill, _feature_pieces(counts)))
+    density = sum(engine.map(fill, _feature_pieces(counts)))
     log_prior = log_location_prior(statistics.usage, geometry, location_prior)
-    return Grid(normalised(counts, geometry.groups), arrays.like(counts, log_prior))
+    return Grid(normalised(counts, geometry.groups), arrays.like(counts, log_prior)), density
 
 
-def log_density(pi: Array, eta: Array, engine: Engine) -> float:
+def log_density(pi: Array, eta: Array, is_compiled: bool = False) -> float:
     """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
     if not eta.any():
         return 0.0
-    xp, is_compiled = arrays.namespace(pi), is_much(pi, LARGE_GRID)
-
-    def total(features: slice) -> float:
-        part = xp.clip(pi[features], SMALLEST, None)
-        logs = arrays.log(part, xp.empty_like(part), is_compiled).reshape(len(part), -1)
-        return float(eta[features] @ arrays.summed(logs, axis=1))
-
-    return float(sum(engine.map(total, _feature_pieces(pi))))
+    xp = arrays.namespace(pi)
+    part = xp.clip(pi, SMALLEST, None)
+    logs = arrays.log(part, xp.empty_like(part), is_compiled).reshape(len(part), -1)
+    return float(eta @ arrays.summed(logs, axis=1))
 
 
 def normalised(counts: Array, groups: int) -> Array:

@@ -20,7 +20,6 @@ from countinggrids.em import (
     Statistics,
     e_step,
     expected_counts,
-    log_density,
     log_location_prior,
     m_step,
     normalised,
@@ -144,8 +143,8 @@ def conclude(grid: Grid, statistics: Statistics, step: Step, engine: Engine) -> 
     """Make the M step, and work out the objective per token that the E step began with."""
     totals = arrays.summed(statistics.seen.reshape(len(grid.pi), -1), axis=1)
     eta = step.eta.of(totals, step.geometry.n_cells)
-    objective = statistics.log_likelihood + log_density(grid.pi, eta, engine)
-    return m_step(grid, statistics, step.geometry, eta, step.location_prior, engine), objective / totals.sum()
+    new, log_density = m_step(grid, statistics, step.geometry, eta, step.location_prior, engine)
+    return new, (statistics.log_likelihood + log_density) / totals.sum()
 
 
 class Progress(NamedTuple):
