@@ -48,7 +48,11 @@ def our_step(counts, grid, geometry, eta, kind, counts_kind, beta=1.0):
     q, log_likelihood = em.locate(bags.matched, windows, ENGINE)
     statistics = em.e_step([bags], grid, geometry, beta, ENGINE)
     assert statistics.log_likelihood == pytest.approx(log_likelihood.sum())
-    new, _ = em.m_step(grid, statistics, geometry, np.tile(eta, geometry.groups), kind, ENGINE)
+    pull = np.tile(eta, geometry.groups)
+    new, density = em.m_step(grid, statistics, geometry, pull, kind, ENGINE)
+    assert density == pytest.approx(
+        sum(n * np.log(plane, dtype="f8").sum() for n, plane in zip(pull, grid.pi, strict=True))
+    )
     q = q if isinstance(q, np.ndarray) else q.toarray()
     return q.reshape(-1, *geometry.grid), log_likelihood, np.moveaxis(new.pi, 0, -1), np.exp(new.log_prior)
 
