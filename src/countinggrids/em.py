@@ -227,7 +227,7 @@ def m_step(
     return Grid(normalised(counts, geometry.groups), arrays.like(counts, log_prior)), density
 
 
-def log_density(pi: Array, eta: Array, is_compiled: bool = False) -> float:
+def log_density(pi: Array, eta: Array, is_compiled: bool) -> float:
     """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
     if not eta.any():
         return 0.0

@@ -255,6 +255,13 @@ def test_a_contest_keeps_its_steps_and_sets_the_papers_figures_beside_ours(shop,
     assert tables[0].rows[1][2] == ""
 
 
+def test_contests_of_scenes_are_without_those_of_walks(shop, monkeypatch):
+    monkeypatch.setattr(contest, "_tried", lambda later, contender: {"right": 0.5, "settings": contender})
+    table, _ = contest.contest(shop, "toy", lambda seed: None, {}, {}, seeds=[0])
+    assert set(contest.ON_WALKS) < set(contest.CONTENDERS)
+    assert [row[0] for row in table.rows] == [name for name in contest.CONTENDERS if name not in contest.ON_WALKS]
+
+
 def test_features_of_several_kinds_stand_side_by_side_in_each_section(rng):
     words, colours = rng.poisson(2.0, (3, 16, 5)), rng.poisson(2.0, (3, 16, 2))
     both = scales._side_by_side([words.reshape(3, -1), colours.reshape(3, -1)]).reshape(3, 16, 7)
