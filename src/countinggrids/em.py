@@ -213,7 +213,6 @@ def m_step(
     counts = xp.empty_like(grid.pi)
     block = geometry.block(painted=True)
     pseudocounts = arrays.like(grid.pi, eta).reshape(-1, *(1,) * len(geometry.grid))
-
     is_compiled = is_much(counts, LARGE_GRID)
 
     def fill(features: slice) -> float:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from countinggrids import reproduce
 from countinggrids.cli import app
 from countinggrids.items import Items
-from countinggrids.reproduce import contest, places, scales, scenes15, sequences, station, tower, trees
+from countinggrids.reproduce import contenders, contest, places, scales, scenes15, sequences, station, tower, trees
 from countinggrids.reproduce.report import Report, Table, page, spread
 from countinggrids.reproduce.workshop import Workshop
 
@@ -188,12 +188,12 @@ def problem(rng):
         X.append(np.concatenate([rng.multinomial(20, p) for p in shares["abc".index(name)]]))
     X = np.array(X, dtype=np.float32)
     is_train = np.arange(60) % 2 == 0
-    return contest.Problem(X[is_train], y[is_train], X[~is_train], y[~is_train], is_quick=True)
+    return contenders.Problem(X[is_train], y[is_train], X[~is_train], y[~is_train], is_quick=True)
 
 
 def test_contenders_beat_chance(rng):
     tried = problem(rng)
-    for name, contend in contest.CONTENDERS.items():
+    for name, contend in contenders.CONTENDERS.items():
         if "hybrid" not in name:
             predicted, settings = contend(tried)
             assert tried.right(predicted) > 0.6, name
@@ -205,21 +205,21 @@ def test_a_thorough_problem_is_chosen_for_by_as_many_restarts_as_are_averaged(rn
     asked = replace(problem(rng), is_quick=False, powers=(0.7, 1.0), is_thorough=is_thorough)
     restarts, kept = [], []
 
-    class Grids(contest.CapacitySearch):
+    class Grids(contenders.CapacitySearch):
         def fit(self, X, y):
             restarts.append(self.n_init)
             kept.append(self.keep)
             return super().fit(X, y)
 
-    class Rivals(contest.GridSearchCV):
+    class Rivals(contenders.GridSearchCV):
         def fit(self, X, y):
             restarts.append(self.estimator[-1].n_init)
             return super().fit(X, y)
 
-    monkeypatch.setattr(contest, "CapacitySearch", Grids)
-    monkeypatch.setattr(contest, "GridSearchCV", Rivals)
-    contest.chosen(asked, 1, (4,), (2,), (0.7,))
-    contest.CONTENDERS["mixture"](asked)
+    monkeypatch.setattr(contenders, "CapacitySearch", Grids)
+    monkeypatch.setattr(contenders, "GridSearchCV", Rivals)
+    contenders.chosen(asked, 1, (4,), (2,), (0.7,))
+    contenders.CONTENDERS["mixture"](asked)
     assert restarts == [n_init, n_init]
     assert kept == [1.0 if is_thorough else 0.5]
 
@@ -234,8 +234,10 @@ def test_rows_of_every_size_are_two_cells_high(rng, monkeypatch):
         return Noted()
 
     shapes = []
-    monkeypatch.setattr(contest, "learnt", learnt)
-    _, told = contest.CONTENDERS["counting grid in rows, three sizes averaged"](replace(problem(rng), is_quick=False))
+    monkeypatch.setattr(contenders, "learnt", learnt)
+    _, told = contenders.CONTENDERS["counting grid in rows, three sizes averaged"](
+        replace(problem(rng), is_quick=False)
+    )
     assert shapes == [((12, 12), (4, 4), (2, 1)), ((16, 16), (8, 8), (4, 1)), ((24, 24), (8, 8), (4, 1))]
     assert told == "grids 12x12/4x4 in 2x1, 16x16/8x8 in 4x1, 24x24/8x8 in 4x1, power 0.7"
 
@@ -256,10 +258,10 @@ def test_a_contest_keeps_its_steps_and_sets_the_papers_figures_beside_ours(shop,
 
 
 def test_contests_of_scenes_are_without_those_of_walks(shop, monkeypatch):
-    monkeypatch.setattr(contest, "_tried", lambda later, contender: {"right": 0.5, "settings": contender})
+    monkeypatch.setattr(contest, "tried", lambda later, contender: {"right": 0.5, "settings": contender})
     table, _ = contest.contest(shop, "toy", lambda seed: None, {}, {}, seeds=[0])
-    assert set(contest.ON_WALKS) < set(contest.CONTENDERS)
-    assert [row[0] for row in table.rows] == [name for name in contest.CONTENDERS if name not in contest.ON_WALKS]
+    assert set(contenders.ON_WALKS) < set(contenders.CONTENDERS)
+    assert [row[0] for row in table.rows] == [name for name in contenders.CONTENDERS if name not in contenders.ON_WALKS]
 
 
 def test_features_of_several_kinds_stand_side_by_side_in_each_section(rng):

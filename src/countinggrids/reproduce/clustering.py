@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from countinggrids.features import pictures
 from countinggrids.items import Items
 from countinggrids.reproduce import tower
-from countinggrids.reproduce.contest import ANNEAL, FINE, FINEST, QUICK, TOKENS, Array
+from countinggrids.reproduce.contenders import ANNEAL, FINE, FINEST, QUICK, TOKENS, Array
 from countinggrids.reproduce.report import Report, Table, figure, spread
 from countinggrids.reproduce.sequences import held_in
 from countinggrids.reproduce.workshop import Workshop

@@ -10,7 +10,7 @@ from countinggrids.collection import Collection
 from countinggrids.features import Textons, Vocabulary
 from countinggrids.items import Items
 from countinggrids.reproduce import station
-from countinggrids.reproduce.contest import QUICK
+from countinggrids.reproduce.contenders import QUICK
 from countinggrids.reproduce.report import Report, Table, figure
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rows import CountingGrid

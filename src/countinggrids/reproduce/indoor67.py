@@ -7,7 +7,8 @@ from countinggrids.collection import Collection
 from countinggrids.features import Codebook, DenseSIFT
 from countinggrids.items import Items
 from countinggrids.reproduce import scenes15
-from countinggrids.reproduce.contest import FINE, Problem, contest, split_by
+from countinggrids.reproduce.contenders import FINE, Problem, split_by
+from countinggrids.reproduce.contest import contest
 from countinggrids.reproduce.report import Report
 from countinggrids.reproduce.workshop import Workshop
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from countinggrids.reproduce import tower
-from countinggrids.reproduce.contest import Array, Problem, contest, split_by
+from countinggrids.reproduce.contenders import Array, Problem, split_by
+from countinggrids.reproduce.contest import contest
 from countinggrids.reproduce.report import Report, figure
 from countinggrids.reproduce.workshop import Workshop
 

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from countinggrids.collection import Collection
 from countinggrids.features import Codebook, DenseSIFT, mirrored
 from countinggrids.items import Items
-from countinggrids.reproduce.contest import CONTENDERS, FINEST, POWER, C, Problem
+from countinggrids.reproduce.contenders import CONTENDERS, FINEST, POWER, C, Problem
 from countinggrids.reproduce.report import Table, spread
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rivals import PyramidKernel

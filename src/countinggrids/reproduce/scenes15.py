@@ -14,7 +14,8 @@ from countinggrids import datasets
 from countinggrids.features import Codebook, DenseSIFT
 from countinggrids.items import Items
 from countinggrids.reproduce import scales
-from countinggrids.reproduce.contest import ANNEAL, CONTENDERS, FINE, FINEST, ON_WALKS, POWER, TOKENS, Problem, contest
+from countinggrids.reproduce.contenders import ANNEAL, CONTENDERS, FINE, FINEST, ON_WALKS, POWER, TOKENS, Problem
+from countinggrids.reproduce.contest import contest
 from countinggrids.reproduce.report import Report, Table, figure
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rows import CountingGrid

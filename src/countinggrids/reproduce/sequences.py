@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from countinggrids.features import Gist
 from countinggrids.items import Items
 from countinggrids.reproduce import tower
-from countinggrids.reproduce.contest import ANNEAL, FINEST, QUICK, TOKENS, Array
+from countinggrids.reproduce.contenders import ANNEAL, FINEST, QUICK, TOKENS, Array
 from countinggrids.reproduce.report import Report, Table, figure, spread
 from countinggrids.reproduce.workshop import Workshop
 from countinggrids.rivals import LDA, Epitome, EpitomicPlaces, PolyaMixture, ReconfigurableBags, gist_places

@@ -9,7 +9,7 @@ from countinggrids import datasets
 from countinggrids.collection import Collection
 from countinggrids.features import Codebook, Colours, DenseSIFT
 from countinggrids.items import Items
-from countinggrids.reproduce.contest import FINE, FINEST
+from countinggrids.reproduce.contenders import FINE, FINEST
 from countinggrids.reproduce.workshop import Workshop
 
 Array = NDArray[Any]
