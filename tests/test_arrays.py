@@ -26,3 +26,33 @@ def test_logarithms_of_arrays_in_another_order_are_right_too():
     values = np.arange(1, 13, dtype=np.float32).reshape(3, 4).T
     found = arrays.log(values, np.empty_like(values), is_compiled=True)
     np.testing.assert_allclose(found, np.log(values.astype(np.float64)), rtol=2.5e-7)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 70), (130, 9), (64, 8)])
+def test_a_turned_matrix_is_its_transpose(rng, shape):
+    matrix = rng.random(shape, np.float32)
+    given = arrays.turned(matrix)
+    assert given.flags.c_contiguous
+    np.testing.assert_array_equal(given, matrix.T)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("n", [1, 7, 12, 64, 1000])
+def test_summed_logs_are_the_sum_of_the_logs(rng, n, is_compiled):
+    values = (10 ** rng.uniform(-25, 0, (5, n))).astype(np.float32)
+    given = arrays.summed_logs(values, is_compiled)
+    assert given.dtype == np.float64
+    np.testing.assert_allclose(given, np.log(values.astype(np.float64)).sum(axis=1), rtol=1e-6)
+
+
+def test_products_of_the_smallest_numbers_do_not_vanish():
+    values = np.full((1, 64), 1e-30, np.float32)
+    np.testing.assert_allclose(arrays.summed_logs(values, False), 64 * np.log(1e-30), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 4e-7), ("float64", 1e-15)])
+def test_compiled_exponentials_keep_their_digits(dtype, tolerance):
+    exponents = -np.r_[0, np.geomspace(1e-6, 79, 500)].astype(dtype)
+    exp = arrays.compiled_exp(np.dtype(dtype))
+    given = [exp(x) for x in exponents]
+    np.testing.assert_allclose(given, np.exp(exponents.astype(np.float64)), rtol=tolerance)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import countinggrids as cg
-from cases import ENGINE, GEOMETRIES, as_bags, random_grid
-from countinggrids import em, posterior, products, shortlist
+from cases import ENGINE, as_bags, random_grid
+from countinggrids import em, posterior, products, shortlist, tiles
 from countinggrids.geometry import Geometry
-from countinggrids.shortlist import Search, Shortlist, Windows
+from countinggrids.shortlist import Bounds, Search, Shortlist, Windows
 
 N_FEATURES = 5
 LARGER = {
@@ -76,23 +76,24 @@ def test_what_a_search_finds_is_what_matching_all_cells_gives(rng, monkeypatch, 
 
 @pytest.mark.parametrize("kind", LARGER)
 def test_no_cell_exceeds_its_bound(rng, monkeypatch, kind):
-    monkeypatch.setattr(shortlist, "FEW_TILES", 2)  # bounds are kept however many tiles are left
+    for limit in ("FEW_TILES", "MOST_TILES"):  # bounds are kept however many tiles are left
+        monkeypatch.setattr(shortlist, limit, 2)
     geometry = LARGER[kind]
     grid = random_grid(rng, geometry, N_FEATURES)
     bags = sharp_bags(rng, geometry, "float64")._replace(shortlist=Shortlist())
-    tiles = shortlist.tiles_of(geometry.grid, tuple(bags.matched.offsets))
+    cells = tiles.tiles_of(geometry.grid, tuple(bags.matched.offsets)).cells
     n_known = 0
     for _ in range(6):
         windows, _ = em.windows_of(grid, geometry, 1.0, ENGINE)
         [(_, grid)] = iterations(bags, grid, geometry, 1)
-        upper, since = bags.shortlist.take()
-        bags.shortlist.put(upper, since)
+        bounds, since = bags.shortlist.take()
+        bags.shortlist.put(bounds, since)
         joint = np.empty((len(bags.weights), geometry.n_cells))
         bags.matched.match(bags.matched.prepare(windows.table), slice(None), joint)
         joint += windows.log_prior.ravel()
-        highest = joint[:, tiles.cells].max(axis=2)
-        assert (upper >= highest - 1e-9 * abs(highest)).all()
-        n_known += np.isfinite(upper).sum()
+        highest = joint[:, cells].max(axis=2).T
+        assert (bounds.upper >= highest - 1e-9 * abs(highest)).all()
+        n_known += np.isfinite(bounds.upper).sum()
     assert n_known > 0
 
 
@@ -114,55 +115,37 @@ def test_a_flat_posterior_is_worked_out_from_all_cells(rng):
     assert (statistics.usage > 0).all()
 
 
-@pytest.mark.parametrize("row", GEOMETRIES)
-def test_tiles_hold_every_cell_once(row):
-    geometry = GEOMETRIES[row]
-    tiles = shortlist.tiles_of(geometry.grid, tuple(geometry.matched_offsets))
-    assert sorted(tiles.cells[tiles.is_real]) == list(range(geometry.n_cells))
-    for cells, is_real in zip(tiles.cells, tiles.is_real, strict=True):
-        assert is_real[0]
-        assert (cells[~is_real] == cells[0]).all()
-
-
-def test_places_are_where_sections_begin():
-    tiles = shortlist.tiles_of((5, 6), ((0, 0), (2, 3)))
-    cells = np.arange(30).reshape(5, 6)
-    for tile, slot in product(range(len(tiles.cells)), range(16)):
-        i, j = divmod(tiles.cells[tile, slot], 6)
-        assert tiles.places[0, tile, slot] == cells[i, j]
-        assert tiles.places[1, tile, slot] == cells[(i + 2) % 5, (j + 3) % 6]
-
-
 def test_the_rise_is_the_largest_of_each_tile(rng):
     before, now = (Windows(rng.random((3, 5, 6)), rng.random((5, 6))) for _ in range(2))
-    tiles = shortlist.tiles_of((5, 6), ((0, 0), (1, 2)))
-    rise, of_prior = now.rise_since(before, tiles)
+    of_grid = tiles.tiles_of((5, 6), ((0, 0), (1, 2)))
+    rise, of_prior = now.rise_since(before, of_grid)
     change = (now.table - before.table).reshape(3, 30)
-    for tile in range(len(tiles.cells)):
-        assert of_prior[tile] == (now.log_prior - before.log_prior).ravel()[tiles.cells[tile]].max()
+    for tile in range(len(of_grid.cells)):
+        assert of_prior[tile] == (now.log_prior - before.log_prior).ravel()[of_grid.cells[tile]].max()
         for section, feature in product(range(2), range(3)):
-            wanted = change[feature, tiles.places[section, tile]].max()
+            wanted = change[feature, of_grid.places[section, tile]].max()
             assert rise[tile, 3 * section + feature] == wanted
-    assert now.rise_since(before, tiles)[0] is rise
+    assert now.rise_since(before, of_grid)[0] is rise
 
 
 def test_iterations_do_not_hold_those_before_them(rng):
     first, second, third = (Windows(rng.random((3, 5, 6)), rng.random((5, 6))) for _ in range(3))
-    tiles = shortlist.tiles_of((5, 6), ((0, 0),))
-    second.rise_since(first, tiles)
-    third.rise_since(second, tiles)
+    of_grid = tiles.tiles_of((5, 6), ((0, 0),))
+    second.rise_since(first, of_grid)
+    third.rise_since(second, of_grid)
     assert second._rise is None
 
 
 def test_a_shortlist_gives_what_it_keeps_once_and_has_limits(rng):
     windows = Windows(rng.random((3, 5, 6)), rng.random((5, 6)))
     kept = Shortlist(room=12)
-    kept.put(np.ones((3, 4)), windows)
+    few, many = (Bounds(np.ones((n, 3)), np.zeros(3, int)) for n in (4, 5))
+    kept.put(few, windows)
     assert kept.take()[1] is windows
     assert kept.take() is None
-    kept.put(np.ones((3, 5)), windows)
+    kept.put(many, windows)
     assert kept.take() is None
-    kept.put(np.ones((3, 4)), windows)
+    kept.put(few, windows)
     assert copy.deepcopy(kept).take() is None  # as when it is sent to another process
 
 

@@ -21,6 +21,7 @@ ORDER = [
     "alignment",
     "geometry",
     "bags",
+    "tiles",
     "products",
     "posterior",
     "shortlist",

@@ -59,6 +59,18 @@ def log(values: Any, out: Any, is_compiled: bool = False) -> Any:
     return namespace(values).log(values, out=out)
 
 
+def compiled_exp(dtype: Any) -> Any:
+    """Give an exponential of numbers that are not positive, for compiled loops to call."""
+    return compiled(_exp, True) if dtype == np.float32 else compiled(_library_exp)
+
+
+def turned(matrix: Array) -> Array:
+    """Transpose into C order, compiled: in a quarter of the time of NumPy's copy."""
+    out = np.empty(matrix.shape[::-1], matrix.dtype)
+    compiled(_turn)(matrix, out)
+    return out
+
+
 def summed(array: Any, axis: int) -> Array:
     """Add up along an axis, in float64 where the device knows it; give NumPy's float64."""
     if is_numpy(array):
@@ -66,6 +78,21 @@ def summed(array: Any, axis: int) -> Array:
     xp = namespace(array)
     dtype = array.dtype if array.device.type in WITHOUT_FLOAT64 else xp.float64
     return fetched(xp.sum(array, axis=axis, dtype=dtype)).astype(np.float64)
+
+
+def summed_logs(values: Any, is_compiled: bool) -> Array:
+    """Add up the logarithms of numbers between 1e-30 and 1e30 along the last axis, (rows, numbers); as `summed`.
+
+    Eight of them are multiplied before one logarithm is taken, where that is quicker than to take it of each.
+    """
+    if is_compiled or not is_numpy(values):
+        return summed(log(values, namespace(values).empty_like(values), is_compiled), axis=1)
+    products, n = values.astype(np.float64), values.shape[1]
+    while n > values.shape[1] / 8 and n % 2 == 0:
+        n //= 2
+        products = products[:, :n] * products[:, n:]
+    logs: Array = np.log(products).sum(axis=1)
+    return logs
 
 
 def _log(values, out):  # type: ignore[no-untyped-def]
@@ -91,3 +118,33 @@ def _log(values, out):  # type: ignore[no-untyped-def]
         # The logarithm of two in two parts: the first times a power is exact.
         small = rest + np.float32(power) * np.float32(np.log(2) - 355 / 512)
         out[i] = small + np.float32(power) * np.float32(355 / 512)
+
+
+def _exp(x):  # type: ignore[no-untyped-def]
+    """Exponentiate in float32: two to a whole power, times a polynomial for what is left of the exponent.
+
+    Library functions take one number at a time; loops with this take as many as the processor can.
+    """
+    x = np.float32(-80) if x < np.float32(-80) else x  # float32 ends at -87; the rest is for divisions
+    power = np.floor(x * np.float32(1 / np.log(2)) + np.float32(0.5))
+    x = (x - power * np.float32(355 / 512)) - power * np.float32(np.log(2) - 355 / 512)  # as in `_log`
+    series = np.float32(1 / 720)
+    series = series * x + np.float32(1 / 120)
+    series = series * x + np.float32(1 / 24)
+    series = series * x + np.float32(1 / 6)
+    series = series * x + np.float32(1 / 2)
+    series = series * x * x + x + np.float32(1)
+    return series * np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+def _library_exp(x):  # type: ignore[no-untyped-def]
+    return np.exp(x)
+
+
+def _turn(matrix, out):  # type: ignore[no-untyped-def]
+    """Transpose block by block, which stay in cache; rows a power of two apart do so no more than eight at a time."""
+    for first in range(0, len(matrix), 64):
+        for start in range(0, len(out), 8):
+            for row in range(first, min(first + 64, len(matrix))):
+                for column in range(start, min(start + 8, len(out))):
+                    out[column, row] = matrix[row, column]

@@ -19,11 +19,12 @@ from countinggrids.geometry import Geometry, Shape
 from countinggrids.posterior import Scores
 from countinggrids.products import Counts, Runner
 from countinggrids.shortlist import Search, Shortlist, Windows
+from countinggrids.tiles import Part, TiledPosterior
 
 Array = arrays.Array
 
 SMALLEST = 1e-25
-"""Floor of h where it divides or is taken the logarithm of: a feature absent from a window, in float32 too."""
+"""Added to what divides or is taken the logarithm of: for a feature absent from a window, in float32 too."""
 FEWEST_CHUNKS = 4
 """Pieces that an E step is cut into even where the bags are few, for threads to share."""
 PLANE_ENTRIES = 2**17
@@ -112,9 +113,10 @@ def windows_of(grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> t
     block, is_compiled = geometry.block(painted=False), is_much(pi, LARGE_GRID)
 
     def fill(features: slice) -> None:
-        part = xp.clip(histograms(pi[features], block), SMALLEST, None, out=h[features])
+        part = xp.add(histograms(pi[features], block), SMALLEST, out=h[features])
         logs = arrays.log(part, table[features], is_compiled)
-        logs *= beta
+        if beta != 1:
+            logs *= beta
 
     list(engine.map(fill, _feature_pieces(pi)))
     return Windows(table, grid.log_prior), h
@@ -123,12 +125,12 @@ def windows_of(grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> t
 def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | None = None) -> tuple[Any, Array]:
     """Compute q and log p(bag) of one block of bags (Eqs. qkl, qkl2, qklE).
 
-    Cells whose q is lost in rounding are dropped; where few are left, q comes back sparse. A search may find these few
-    without matching the bags with all cells.
+    Where few cells have a q that is not lost in rounding, only these come back. A search finds them tile by tile, and
+    may do so without matching the bags with all cells.
 
     Returns
     -------
-    q : (bags, cells), dense or CSR
+    q : (bags, cells), dense, CSR or, from a search, in tiles
     log_likelihood : (bags,), float64
     """
     table, log_prior = windows.table, windows.log_prior.reshape(-1)
@@ -139,7 +141,7 @@ def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | No
     q = arrays.namespace(table).empty((n_bags, n_cells), dtype=table.dtype, device=table.device)
 
     def located(rows: slice) -> tuple[Any, Array]:
-        found = search.by_bounds(rows) if search else None
+        found: tuple[Any, Array] | None = search.by_bounds(rows) if search else None
         if found is not None:
             return found
         scores = Scores.of(counts.match(planes, rows, q[rows]), log_prior)
@@ -148,11 +150,16 @@ def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | No
 
     parts = list(engine.map(located, chunks))
     log_likelihood = np.concatenate([part[1] for part in parts])
-    if all(sp.issparse(part) for part, _ in parts):
-        return sp.vstack([part for part, _ in parts], format="csr"), log_likelihood
-    for rows, (part, _) in zip(chunks, parts, strict=True):
+    found = [part for part, _ in parts]
+    if search:
+        if all(isinstance(part, Part) for part in found):
+            return TiledPosterior(search.tiles, found), log_likelihood
+        found = [TiledPosterior(search.tiles, [part]).tocsr() if isinstance(part, Part) else part for part in found]
+    elif all(sp.issparse(part) for part in found):
+        return sp.vstack(found, format="csr"), log_likelihood
+    for rows, part in zip(chunks, found, strict=True):
         if sp.issparse(part):
-            q[rows] = part.toarray()
+            q[rows] = part[-(rows.stop - rows.start) :].toarray()
     return q, log_likelihood
 
 
@@ -174,7 +181,7 @@ def gather(bags: Bags, engine: Engine, windows: Windows, geometry: Geometry) -> 
         q, each = locate(some.matched, windows, engine, search and search.rows(rows))
         q = _weighted(q, some.weights)
         some.painted.paint(q, engine, canvas)
-        usage += np.asarray(arrays.fetched(q.sum(axis=0)), dtype=np.float64).reshape(geometry.grid)
+        usage += _added_up(q, engine).reshape(geometry.grid)
         log_likelihood += float(each @ some.weights)
     if search and bags.shortlist:
         search.leave(bags.shortlist)
@@ -195,7 +202,7 @@ def expected_counts(pi: Array, seen: Array, block: Shape, h: Array | None = None
     if prod(block) == 1:
         return seen
     if h is None:
-        h = arrays.namespace(pi).clip(histograms(pi, block), SMALLEST, None)
+        h = histograms(pi, block) + SMALLEST
     shared = torus.covering_sum(seen / h, block)
     shared *= pi
     shared /= prod(block)
@@ -230,10 +237,7 @@ def log_density(pi: Array, eta: Array, is_compiled: bool) -> float:
     """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
     if not eta.any():
         return 0.0
-    xp = arrays.namespace(pi)
-    part = xp.clip(pi, SMALLEST, None)
-    logs = arrays.log(part, xp.empty_like(part), is_compiled).reshape(len(part), -1)
-    return float(eta @ arrays.summed(logs, axis=1))
+    return float(eta @ arrays.summed_logs((pi + SMALLEST).reshape(len(pi), -1), is_compiled))
 
 
 def normalised(counts: Array, groups: int) -> Array:
@@ -261,11 +265,22 @@ def log_location_prior(usage: Array, geometry: Geometry, kind: str) -> Array:
 def _weighted(q: Any, weights: Array) -> Any:
     if (weights == 1).all():
         return q
+    if isinstance(q, TiledPosterior):
+        q.weigh(weights)
+        return q
     if sp.issparse(q):
         q.data *= np.repeat(weights, np.diff(q.indptr)).astype(q.dtype)
         return q
     q *= arrays.like(q, weights)[:, None]
     return q
+
+
+def _added_up(q: Any, engine: Engine) -> Array:
+    """Add q up over the bags, (cells,)."""
+    if not isinstance(q, np.ndarray):
+        return np.asarray(arrays.fetched(q.sum(axis=0)), dtype=np.float64)
+    stripes = pieces(q.shape[1], max(1, -(-q.shape[1] // FEWEST_CHUNKS)))
+    return np.concatenate(list(engine.map(lambda cells: q[:, cells].sum(axis=0), stripes)), dtype=np.float64)
 
 
 def _feature_pieces(planes: Array) -> list[slice]:

@@ -1,7 +1,7 @@
 """Where bags lie: from log p(bag | cell) and log P to the posterior q.
 
-Each step is written twice: with array functions, for a few bags and for every device, and as compiled loops, which keep
-the cells of one bag in the fastest memory and take a quarter of the time.
+What follows the scores is written twice: with array functions, for a few bags and for every device, and as compiled
+loops, which keep the cells of one bag in the fastest memory and take a quarter of the time.
 """
 
 from typing import Any, NamedTuple
@@ -34,10 +34,6 @@ class Scores(NamedTuple):
     @classmethod
     def of(cls, joint: Array, log_prior: Array) -> "Scores":
         """Add log P, (cells,), to log p(bag | cell), in place."""
-        if is_much(joint, WORTH_COMPILING):
-            best = np.empty(len(joint), joint.dtype)
-            n_near = compiled(_add_prior, True)(joint, log_prior, LOST["float32"], best)
-            return cls(joint, best, n_near)
         xp = arrays.namespace(joint)
         joint += log_prior
         best = xp.max(joint, axis=1)
@@ -71,7 +67,7 @@ def of_all_cells(scores: Scores) -> tuple[Array, Array]:
     joint, best, _ = scores
     if is_much(joint, WORTH_COMPILING):
         log_likelihood = np.empty(len(joint))
-        compiled(_all_cells, True)(joint, best, log_likelihood)
+        compiled(_all_cells, True)(joint, best, arrays.compiled_exp(joint.dtype), log_likelihood)
         return joint, log_likelihood
     xp = arrays.namespace(joint)
     joint -= best[:, None]
@@ -83,22 +79,6 @@ def of_all_cells(scores: Scores) -> tuple[Array, Array]:
 
 def _floor(best: Array) -> Array:
     return (best + LOST[best.dtype.name])[:, None]
-
-
-def _add_prior(joint, log_prior, lost, best):  # type: ignore[no-untyped-def]
-    """Add the prior, find the best cell of each bag, and count the cells near it."""
-    n_near = 0
-    for t in range(joint.shape[0]):
-        row = joint[t]
-        top = row[0] + log_prior[0]
-        for k in range(row.size):
-            row[k] += log_prior[k]
-            top = top if row[k] <= top else row[k]  # a number that is none is not passed over
-        floor = top + lost
-        for k in range(row.size):
-            n_near += row[k] > floor
-        best[t] = top
-    return n_near
 
 
 def _few_cells(joint, best, lost, cells, q, ends, log_likelihood):  # type: ignore[no-untyped-def]
@@ -118,27 +98,11 @@ def _few_cells(joint, best, lost, cells, q, ends, log_likelihood):  # type: igno
     ends[joint.shape[0]] = n
 
 
-def _all_cells(joint, best, log_likelihood):  # type: ignore[no-untyped-def]
-    """Exponentiate in float32: two to a whole power, times a polynomial for what is left of the exponent.
-
-    Library functions take one number at a time; this loop takes as many as the processor can.
-    """
+def _all_cells(joint, best, exp, log_likelihood):  # type: ignore[no-untyped-def]
     for t in range(joint.shape[0]):
         row, total = joint[t], np.float32(0)
         for k in range(row.size):
-            x = row[k] - best[t]
-            x = np.float32(-80) if x < np.float32(-80) else x  # float32 ends at -87; the rest is for the division
-            power = np.floor(x * np.float32(1 / np.log(2)) + np.float32(0.5))
-            # The logarithm of two in two parts: the first times a power is exact.
-            x = (x - power * np.float32(355 / 512)) - power * np.float32(np.log(2) - 355 / 512)
-            series = np.float32(1 / 720)
-            series = series * x + np.float32(1 / 120)
-            series = series * x + np.float32(1 / 24)
-            series = series * x + np.float32(1 / 6)
-            series = series * x + np.float32(1 / 2)
-            series = series * x * x + x + np.float32(1)
-            two_to = np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(np.float32)
-            row[k] = series * two_to
+            row[k] = exp(row[k] - best[t])
             total += row[k]
         for k in range(row.size):
             row[k] /= total

@@ -22,6 +22,7 @@ from countinggrids import arrays, torus
 from countinggrids.bags import rows_of
 from countinggrids.compiling import compiled
 from countinggrids.geometry import Shape
+from countinggrids.tiles import TiledPosterior
 
 Array = arrays.Array
 
@@ -76,7 +77,7 @@ class DenseCounts:
     def paint(self, q: Any, run: Runner, canvas: Array) -> None:
         """Add A of these bags to the canvas."""
         counts = arrays.like(canvas, _dense(self.matrix))
-        paint = _paint_sparsely if sp.issparse(q) else _paint_densely
+        paint = _paint_tiles if isinstance(q, TiledPosterior) else _paint_sparsely if sp.issparse(q) else _paint_densely
         # NumPy is quickest with all sections in one product; a device may not have the memory for that.
         at_once = len(self.offsets) if arrays.is_numpy(canvas) else 1
         for first in range(0, len(self.offsets), at_once):
@@ -103,6 +104,14 @@ def _paint_densely(q: Array, counts: Array, run: Runner) -> Array:
 
     list(run.map(stripe, _slices(q.shape[1], -(-q.shape[1] // n_stripes))))
     return painted
+
+
+def _paint_tiles(q: TiledPosterior, counts: Array, run: Runner) -> Array:
+    """Compute counts.T @ q, some tiles at a time."""
+    by_cell = np.empty((q.shape[1], counts.shape[1]), counts.dtype)
+    n_tiles = len(q.tiles.cells)
+    list(run.map(lambda tiles: q.paint(counts, tiles, by_cell), _slices(n_tiles, -(-n_tiles // 4))))
+    return arrays.turned(by_cell)
 
 
 def _paint_sparsely(q: Any, counts: Array, run: Runner) -> Array:
@@ -170,6 +179,7 @@ class SparseCounts:
         return np.zeros((self.n_features, prod(self.padded)), table.dtype)
 
     def paint(self, q: Any, run: Runner, canvas: Array) -> None:
+        q = q.tocsr() if isinstance(q, TiledPosterior) else q
         columns = self._kept_transpose if self.is_kept else self.matrix.tocsc()
         data = columns.data.astype(q.dtype, copy=False)
 
