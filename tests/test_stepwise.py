@@ -61,7 +61,7 @@ def test_a_layout_is_looked_for_among_more_bags_where_they_come_in_batches(X, mo
     monkeypatch.setattr(sources, "shares", lambda *given: sizes.append(given[0].shape[0]) or shares(*given))
     fit(X)
     fit(X, batch_size=60)
-    assert sizes == [100, 400, 250, 400]
+    assert sizes == [100, 100, 400, 250, 250, 400]  # scouts in two groups, then everything
 
 
 @pytest.mark.parametrize("is_held", [True, False])

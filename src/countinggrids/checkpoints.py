@@ -77,7 +77,7 @@ class Checkpoint(Runs):
             arrays |= _arrays(f"finished.{number}", outcome.grid, outcome.history)
         if self.running is not None:
             arrays |= _arrays("running", self.running.grid, self.running.history)
-            arrays["running.place"] = np.array([self.running.phase, self.running.previous], np.float64)
+            arrays["running.place"] = np.hstack([self.running.phase, self.running.previous]).astype(np.float64)
         facts = {"format": FORMAT, "version": VERSION, "identity": self.identity}
         facts["converged"] = [outcome.has_converged for outcome in self.finished]
         facts["rng"] = [self.rng_state[name] for name in ("has_gauss", "gauss")] + [self.rng_state["state"]["pos"]]
@@ -91,8 +91,8 @@ class Checkpoint(Runs):
             for number, has_converged in enumerate(facts["converged"]):
                 self.finished.append(learn.Outcome(*_grid(f"finished.{number}", arrays), bool(has_converged)))
             if "running.place" in arrays:
-                phase, previous = arrays["running.place"].tolist()
-                self.running = learn.Progress(*_grid("running", arrays), int(phase), previous)
+                phase, *previous = np.array(arrays["running.place"])
+                self.running = learn.Progress(*_grid("running", arrays), int(phase), np.squeeze(previous))
             has_gauss, gauss, position = facts["rng"]
             key = {"key": np.array(arrays["rng.key"]), "pos": position}
             self.rng_state |= {"state": key, "has_gauss": has_gauss, "gauss": gauss}
@@ -132,11 +132,11 @@ def _check_same(path: Path, found: Any, wanted: dict[str, Any]) -> None:
             )
 
 
-def _arrays(name: str, grid: Grid, history: list[float]) -> files.Arrays:
+def _arrays(name: str, grid: Grid, history: list[Any]) -> files.Arrays:
     grid = grid.fetched()
     return {f"{name}.pi": grid.pi, f"{name}.log_prior": grid.log_prior, f"{name}.history": np.array(history, float)}
 
 
-def _grid(name: str, arrays: files.Arrays) -> tuple[Grid, list[float]]:
+def _grid(name: str, arrays: files.Arrays) -> tuple[Grid, list[Any]]:
     pi, log_prior, history = (np.array(arrays[f"{name}.{part}"]) for part in ("pi", "log_prior", "history"))
-    return Grid(pi, log_prior), history.tolist()
+    return Grid(pi, log_prior), list(history)

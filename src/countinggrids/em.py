@@ -5,7 +5,7 @@ a bag lies), A (what was seen in the block at a cell). Arrays are planes: featur
 What tells one model from another is its `Geometry`: which sections are matched and which are painted.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -47,13 +47,22 @@ class Grid(NamedTuple):
         """Give it as NumPy arrays."""
         return Grid(arrays.fetched(self.pi), arrays.fetched(self.log_prior))
 
+    def copy_of(self, number: int) -> "Grid":
+        """Give one of several grids that are side by side."""
+        return Grid(self.pi[:, number], self.log_prior[number])
+
+
+def side_by_side(grids: Sequence[Grid]) -> Grid:
+    """Put grids side by side, along a first axis of their own."""
+    return Grid(np.stack([grid.pi for grid in grids], axis=1), np.stack([grid.log_prior for grid in grids]))
+
 
 class Statistics(NamedTuple):
     """What the E step hands to the M step; adds up over shares of the bags."""
 
     seen: Array  # A, (features, *grid)
     usage: Array  # sum_t q_t, (*grid,), always NumPy's and float64
-    log_likelihood: float
+    log_likelihood: Any  # a number; (copies,) where the grid has several
     h: Array | None = None  # of the painted blocks, where the E step had it at hand
 
     def scaled(self, factor: float) -> "Statistics":
@@ -119,7 +128,7 @@ def windows_of(grid: Grid, geometry: Geometry, beta: float, engine: Engine) -> t
             logs *= beta
 
     list(engine.map(fill, _feature_pieces(pi)))
-    return Windows(table, grid.log_prior), h
+    return Windows(table, grid.log_prior, geometry.copies), h
 
 
 def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | None = None) -> tuple[Any, Array]:
@@ -131,7 +140,7 @@ def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | No
     Returns
     -------
     q : (bags, cells), dense, CSR or, from a search, in tiles
-    log_likelihood : (bags,), float64
+    log_likelihood : (bags,), float64; (bags, copies) where the grid has several
     """
     table, log_prior = windows.table, windows.log_prior.reshape(-1)
     n_bags, n_cells = counts.shape[0], log_prior.shape[0]
@@ -144,12 +153,14 @@ def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | No
         found: tuple[Any, Array] | None = search.by_bounds(rows) if search else None
         if found is not None:
             return found
-        scores = Scores.of(counts.match(planes, rows, q[rows]), log_prior)
+        scores = Scores.of(counts.match(planes, rows, q[rows]), log_prior, windows.copies)
         found = search.by_scores(rows, scores) if search else posterior.of_few_cells(scores)
         return found or posterior.of_all_cells(scores)
 
     parts = list(engine.map(located, chunks))
     log_likelihood = np.concatenate([part[1] for part in parts])
+    if windows.copies > 1:
+        log_likelihood = log_likelihood.reshape(n_bags, -1)
     found = [part for part, _ in parts]
     if search:
         if all(isinstance(part, Part) for part in found):
@@ -174,7 +185,7 @@ def gather(bags: Bags, engine: Engine, windows: Windows, geometry: Geometry) -> 
     """Make the E step of one share of the bags, block by block."""
     bags = engine.ready(bags)
     canvas = bags.painted.canvas(windows.table)
-    usage, log_likelihood = np.zeros(geometry.grid), 0.0
+    usage, log_likelihood = np.zeros(geometry.grid), np.zeros(geometry.copies)
     search = Search.of(bags.matched, windows, bags.shortlist)
     for rows in blocks(bags, geometry, engine):
         some = bags.rows(rows)
@@ -182,10 +193,10 @@ def gather(bags: Bags, engine: Engine, windows: Windows, geometry: Geometry) -> 
         q = _weighted(q, some.weights)
         some.painted.paint(q, engine, canvas)
         usage += _added_up(q, engine).reshape(geometry.grid)
-        log_likelihood += float(each @ some.weights)
+        log_likelihood += some.weights @ each
     if search and bags.shortlist:
         search.leave(bags.shortlist)
-    return Statistics(bags.painted.planes(canvas), usage, log_likelihood)
+    return Statistics(bags.painted.planes(canvas), usage, log_likelihood if geometry.copies > 1 else log_likelihood[0])
 
 
 def blocks(bags: Bags, geometry: Geometry, engine: Engine) -> list[slice]:
@@ -211,7 +222,7 @@ def expected_counts(pi: Array, seen: Array, block: Shape, h: Array | None = None
 
 def m_step(
     grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, engine: Engine
-) -> tuple[Grid, float]:
+) -> tuple[Grid, Any]:
     """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta is (features,).
 
     Gives the log density of the old pi too, for the objective: both go through pi, and so do it once.
@@ -222,22 +233,23 @@ def m_step(
     pseudocounts = arrays.like(grid.pi, eta).reshape(-1, *(1,) * len(geometry.grid))
     is_compiled = is_much(counts, LARGE_GRID)
 
-    def fill(features: slice) -> float:
+    def fill(features: slice) -> Any:
         pi, h = grid.pi[features], None if statistics.h is None else statistics.h[features]
         part = expected_counts(pi, statistics.seen[features], block, h)
         xp.add(part, pseudocounts[features], out=counts[features])
-        return log_density(pi, eta[features], is_compiled)
+        return log_density(pi, eta[features], geometry.copies, is_compiled)
 
     density = sum(engine.map(fill, _feature_pieces(counts)))
     log_prior = log_location_prior(statistics.usage, geometry, location_prior)
     return Grid(normalised(counts, geometry.groups), arrays.like(counts, log_prior)), density
 
 
-def log_density(pi: Array, eta: Array, is_compiled: bool) -> float:
-    """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant."""
+def log_density(pi: Array, eta: Array, copies: int, is_compiled: bool) -> Any:
+    """Compute sum_i sum_z eta_z log pi, the log of the Dirichlet prior without its constant; of each copy."""
     if not eta.any():
         return 0.0
-    return float(eta @ arrays.summed_logs((pi + SMALLEST).reshape(len(pi), -1), is_compiled))
+    logs = arrays.summed_logs((pi + SMALLEST).reshape(len(pi) * copies, -1), is_compiled)
+    return eta @ (logs.reshape(len(pi), copies) if copies > 1 else logs)
 
 
 def normalised(counts: Array, groups: int) -> Array:
@@ -259,7 +271,8 @@ def log_location_prior(usage: Array, geometry: Geometry, kind: str) -> Array:
         usage = np.ones_like(usage)
     elif kind == "smoothed":
         usage = torus.covering_sum(usage, geometry.window)
-    return np.log(np.maximum(usage / usage.sum(), SMALLEST))
+    of_one_grid = tuple(range(int(geometry.copies > 1), usage.ndim))
+    return np.log(np.maximum(usage / usage.sum(axis=of_one_grid, keepdims=True), SMALLEST))
 
 
 def _weighted(q: Any, weights: Array) -> Any:

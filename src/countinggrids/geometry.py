@@ -46,6 +46,7 @@ class Geometry:
     matched : sections compared with the bag in the E step, S
     painted : sections laid down on the grid in the M step; bags arrive cut into these
     groups : distributions that a cell holds side by side, each normalised by itself (spatial bag of words)
+    copies : grids that learn from the same bags side by side, along the first axis; a bag has a place in each
     """
 
     grid: Shape
@@ -53,6 +54,7 @@ class Geometry:
     matched: Shape
     painted: Shape
     groups: int = 1
+    copies: int = 1
 
     def __post_init__(self) -> None:
         if any(w > e for w, e in zip(self.window, self.grid, strict=True)):
@@ -79,6 +81,12 @@ class Geometry:
         matched = (1,) * n_axes if sections is None else as_shape(sections, "sections", n_axes)
         painted = matched if paint is None else as_shape(paint, "paint", n_axes)
         return cls(cells, as_shape(window, "window", n_axes), matched, painted)
+
+    def side_by_side(self, copies: int) -> "Geometry":
+        """Put several such grids side by side: along one more axis, in which windows are one cell wide."""
+        return Geometry(
+            (copies, *self.grid), (1, *self.window), (1, *self.matched), (1, *self.painted), self.groups, copies
+        )
 
     @property
     def n_cells(self) -> int:

@@ -49,8 +49,9 @@ class Iteration:
     number : which iteration of it, from 1
     planned : iterations at the most
     beta : the inverse temperature of this iteration
-    objective : log-likelihood plus log prior of pi per token, before this iteration's M step
-    pi : the grid, (*grid, features), a view: copy it to keep it; while scouting the grid is smaller
+    objective : log-likelihood plus log prior of pi per token, before this iteration's M step; while scouting that of
+        the best layout so far
+    pi : the grid, (*grid, features), a view: copy it to keep it; while scouting the small grid of that layout
     log_prior : log P, (*grid,)
     """
 
@@ -77,7 +78,7 @@ class Iteration:
 
 
 Callback = Callable[[Iteration], Any]
-Watch = Callable[[int, float, float, Grid], Any]
+Watch = Callable[[int, float, Any, Grid], Any]
 """Called with number, beta, objective and grid; what is not false stops the learning."""
 
 
@@ -114,19 +115,19 @@ class Step(NamedTuple):
     location_prior: str
     limit: float
 
-    def has_settled(self, objective: float, previous: float) -> bool:
-        """Tell whether the objective has changed so little that this step is not made again."""
-        return abs(objective - previous) <= self.limit
+    def has_settled(self, objective: Any, previous: Any) -> bool:
+        """Tell whether the objective, of every copy, has changed so little that this step is not made again."""
+        return bool(np.all(np.abs(objective - previous) <= self.limit))
 
 
-def iterate(shares: Iterable[Bags], grid: Grid, steps: Iterator[Step], engine: Engine) -> tuple[Grid, float]:
-    """Make an E step and an M step; give the new grid, and the objective per token of the old one.
+def iterate(shares: Iterable[Bags], grid: Grid, steps: Iterator[Step], engine: Engine) -> tuple[Grid, Any]:
+    """Make an E step and an M step; give the new grid, and the objective per token of the old one, or of each copy.
 
     Of the steps only the first is to be made; those behind it come next if nothing settles. Shares that lie elsewhere
     have an `iterate` of their own: the grid stays there, and they may make some of these ahead.
     """
     if hasattr(shares, "iterate"):
-        found: tuple[Grid, float] = shares.iterate(grid, steps, engine)
+        found: tuple[Grid, Any] = shares.iterate(grid, steps, engine)
         return found
     step = next(steps)
     return conclude(grid, e_step(shares, grid, step.geometry, step.beta, engine), step, engine)
@@ -139,10 +140,11 @@ def likely(steps: Sequence[Step], phase: int, n: int) -> Iterator[Step]:
         phase = min(phase + (steps[phase].limit == np.inf), len(steps) - 1)
 
 
-def conclude(grid: Grid, statistics: Statistics, step: Step, engine: Engine) -> tuple[Grid, float]:
+def conclude(grid: Grid, statistics: Statistics, step: Step, engine: Engine) -> tuple[Grid, Any]:
     """Make the M step, and work out the objective per token that the E step began with."""
-    totals = arrays.summed(statistics.seen.reshape(len(grid.pi), -1), axis=1)
-    eta = step.eta.of(totals, step.geometry.n_cells)
+    copies = step.geometry.copies
+    totals = arrays.summed(statistics.seen.reshape(len(grid.pi), -1), axis=1) / copies
+    eta = step.eta.of(totals, step.geometry.n_cells // copies)
     new, log_density = m_step(grid, statistics, step.geometry, eta, step.location_prior, engine)
     return new, (statistics.log_likelihood + log_density) / totals.sum()
 
@@ -151,9 +153,9 @@ class Progress(NamedTuple):
     """Where a run of EM stands between two iterations."""
 
     grid: Grid
-    history: list[float]
+    history: list[Any]
     phase: int
-    previous: float  # the objective before, within the phase
+    previous: Any  # the objective before, within the phase
 
     @classmethod
     def at(cls, grid: Grid) -> "Progress":
@@ -162,8 +164,10 @@ class Progress(NamedTuple):
 
 
 class Outcome(NamedTuple):
+    """What a run of EM comes to; where the grid has copies, history holds an objective for each."""
+
     grid: Grid
-    history: list[float]
+    history: list[Any]
     has_converged: bool
 
 
@@ -177,7 +181,7 @@ def learn(
     keep: Callable[[Progress], None] = lambda _: None,
     batches: Batches | None = None,
 ) -> Outcome:
-    """Run EM until the objective stands still, `watch` says stop, or the iterations are used up.
+    """Run EM until the objective, of all copies, stands still, `watch` says stop, or the iterations are used up.
 
     `keep` is called after iterations with what `start` would have to be to go on from there. Where there are batches,
     an iteration of the annealing looks at one of them; what comes after it looks at all bags. The grid that comes in

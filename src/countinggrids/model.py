@@ -122,7 +122,7 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         watch = both(callback, Told(self.verbose) if self.verbose else None)
         with engine.one_blas_thread():
             outcomes = [
-                restarts.make(self, table, weights, n_features, rng, runs, watch, batch_size, number)
+                restarts.Restart(self, table, weights, n_features, rng, runs, watch, batch_size, number).make()
                 for number in range(self.n_init)
             ]
         best = max(outcomes, key=lambda outcome: outcome.history[-1])

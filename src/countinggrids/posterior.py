@@ -27,24 +27,26 @@ WORTH_COMPILING = 2**18
 class Scores(NamedTuple):
     """log p(bag, cell) of some bags."""
 
-    joint: Array  # (bags, cells)
+    joint: Array  # (bags, cells); of a bag in several copies of a grid, one row a copy
     best: Array  # of each bag, (bags,)
     n_near: int  # pairs of bag and cell that count; all of them where they are too few for a sparse q
+    copies: int = 1
 
     @classmethod
-    def of(cls, joint: Array, log_prior: Array) -> "Scores":
-        """Add log P, (cells,), to log p(bag | cell), in place."""
+    def of(cls, joint: Array, log_prior: Array, copies: int = 1) -> "Scores":
+        """Add log P, (cells,), to log p(bag | cell), (bags, cells), in place."""
         xp = arrays.namespace(joint)
         joint += log_prior
+        joint = joint.reshape(joint.shape[0] * copies, -1)
         best = xp.max(joint, axis=1)
         if not arrays.is_numpy(joint) or joint.size < FEW_ENTRIES:
-            return cls(joint, best, joint.shape[0] * joint.shape[1])
-        return cls(joint, best, int(np.count_nonzero(joint > _floor(best))))
+            return cls(joint, best, joint.shape[0] * joint.shape[1], copies)
+        return cls(joint, best, int(np.count_nonzero(joint > _floor(best))), copies)
 
 
 def of_few_cells(scores: Scores) -> tuple[Any, Array] | None:
-    """Give q, CSR, of the cells that count, and log p(bag); None where they are many."""
-    joint, best, n_near = scores
+    """Give q, CSR, (bags, cells of all copies), of the cells that count, and log p(bag); None where they are many."""
+    joint, best, n_near, copies = scores
     if n_near >= SPARSE_BELOW * joint.shape[0] * joint.shape[1]:
         return None
     if is_much(joint, WORTH_COMPILING):
@@ -59,12 +61,15 @@ def of_few_cells(scores: Scores) -> tuple[Any, Array] | None:
         total = np.add.reduceat(q, ends[:-1])
         q /= total.take(bag_of)
         log_likelihood = best + np.log(total, dtype=np.float64)
-    return sp.csr_array((q, cells.astype(np.int32, copy=False), ends), shape=joint.shape), log_likelihood
+    if copies > 1:
+        cells = cells + np.repeat(np.arange(len(joint)) % copies * joint.shape[1], np.diff(ends))
+    shape = len(joint) // copies, joint.shape[1] * copies
+    return sp.csr_array((q, cells.astype(np.int32, copy=False), ends[::copies]), shape=shape), log_likelihood
 
 
 def of_all_cells(scores: Scores) -> tuple[Array, Array]:
     """Give q, (bags, cells), in place of the scores, and log p(bag), (bags,)."""
-    joint, best, _ = scores
+    joint, best, *_ = scores
     if is_much(joint, WORTH_COMPILING):
         log_likelihood = np.empty(len(joint))
         compiled(_all_cells, True)(joint, best, arrays.compiled_exp(joint.dtype), log_likelihood)

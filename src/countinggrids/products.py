@@ -189,7 +189,7 @@ class SparseCounts:
                 compiled(_paint_sparse)(*some, q.indptr, q.indices, q.data, self.section_start, self.cell_start, canvas)
             else:
                 runs = q.reshape(q.shape[0], self.run_start.size, -1)
-                compiled(_paint)(*some, runs, self.section_start, self.run_start, canvas)
+                compiled(_paint, True)(*some, runs, self.section_start, self.run_start, canvas)
 
         list(run.map(stripe, self._feature_ranges))
 
@@ -262,12 +262,17 @@ def _paint(ends, bags, counts, n_features, first, last, q, section_start, run_st
     for z in range(first, last):
         for section in range(section_start.shape[0]):
             column = section * n_features + z
-            for p in range(ends[column], ends[column + 1]):
-                count = counts[p]
-                for r in range(run_start.shape[0]):
-                    start = section_start[section] + run_start[r]
-                    plane = out[z, start : start + length]
-                    source = q[bags[p], r]
+            rest = ends[column] + (ends[column + 1] - ends[column]) // 4 * 4
+            for r in range(run_start.shape[0]):
+                start = section_start[section] + run_start[r]
+                plane = out[z, start : start + length]
+                for p in range(ends[column], rest, 4):  # four bags share one pass over the cells
+                    a, b, c, d = q[bags[p], r], q[bags[p + 1], r], q[bags[p + 2], r], q[bags[p + 3], r]
+                    n_a, n_b, n_c, n_d = counts[p], counts[p + 1], counts[p + 2], counts[p + 3]
+                    for k in range(length):
+                        plane[k] += (n_a * a[k] + n_b * b[k]) + (n_c * c[k] + n_d * d[k])
+                for p in range(rest, ends[column + 1]):
+                    count, source = counts[p], q[bags[p], r]
                     for k in range(length):
                         plane[k] += count * source[k]
 

@@ -1,5 +1,7 @@
 """One restart of a fit, as a model's options say: its recipe, its first grid, and its way over a small grid."""
 
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,36 +13,84 @@ from countinggrids.bags import coarsen
 from countinggrids.geometry import Geometry
 
 
-def make(
-    model: Any, table: sources.Table, weights: Array, n_features: int, rng: np.random.RandomState,
-    runs: checkpoints.Runs, watch: learn.Callback | None, batch_size: int | None, number: int,
-) -> learn.Outcome:  # fmt: skip
-    """Find a layout on a small grid if that pays, then learn on the full one."""
-    geometry, recipe = model._geometry(), recipe_of(model, table, weights, n_features, batch_size)
-    runner = device.runner(model.device, model.dtype)
-    is_automatic = isinstance(model.anneal, str) and isinstance(model.init, str)
-    small = learn.coarser(geometry) if is_automatic and recipe.cooling else None
-    if small is None:
-        grid = first_grid(model, rng, geometry, n_features)
-    else:
-        most = learn.BATCH_SCOUT_BAGS if recipe.has_batches else learn.SCOUT_BAGS
-        some = np.sort(rng.permutation(table.shape[0])[:most])
-        few = (sources.Table.of(table.take(some)), weights[some], n_features, small)
-        how = {"geometry": small, "recipe": recipe.scouting(), "engine": runner}
-        see = _told(watch, "scouting", number, model.max_iter)
-        scouts = [
-            runs.make(shares, first_grid(model, rng, small, n_features), watch=see, batches=batches, **how)
-            for shares in [sources.shares(*few)]
-            for batches in (_batches(*few, batch_size, rng) for _ in range(learn.N_SCOUTS))
-        ]
-        best = max(scouts, key=lambda outcome: outcome.history[-1])
-        grid = learn.finer(best.grid, geometry.grid, rng)
-        recipe = recipe.refining()
-    everything = (table, weights, n_features, geometry)
-    batches = _batches(*everything, batch_size, rng)
-    see = _told(watch, "learning", number, model.max_iter)
-    how = {"geometry": geometry, "recipe": recipe, "engine": runner}
-    return runs.make(sources.shares(*everything), grid, watch=see, batches=batches, **how)
+@dataclass
+class Restart:
+    """One restart of a fit.
+
+    Parameters
+    ----------
+    model : the estimator, whose options count
+    table, weights, n_features : the bags
+    rng : random numbers
+    runs : carries out its runs of EM, and may keep them
+    watch : is told of every iteration
+    batch_size : bags that an iteration of the annealing looks at; None looks at all
+    number : which restart, from 0
+    """
+
+    model: Any
+    table: sources.Table
+    weights: Array
+    n_features: int
+    rng: np.random.RandomState
+    runs: checkpoints.Runs
+    watch: learn.Callback | None
+    batch_size: int | None
+    number: int
+
+    def make(self) -> learn.Outcome:
+        """Find a layout on a small grid if that pays, then learn on the full one."""
+        model, geometry = self.model, self.model._geometry()
+        recipe = recipe_of(model, self.table, self.weights, self.n_features, self.batch_size)
+        is_automatic = isinstance(model.anneal, str) and isinstance(model.init, str)
+        small = learn.coarser(geometry) if is_automatic and recipe.cooling else None
+        if small is None:
+            grid = first_grid(model, self.rng, geometry, self.n_features)
+        else:
+            layout = self._layout(small, geometry.n_cells // small.n_cells, recipe)
+            grid = learn.finer(layout, geometry.grid, self.rng)
+            recipe = recipe.refining()
+        return self._run("learning", self.table, self.weights, geometry, recipe, grid)
+
+    def _layout(self, small: Geometry, most: int, recipe: recipes.Recipe) -> em.Grid:
+        """Learn several small grids from some of the bags, so many side by side at the most; give the best."""
+        n_bags = learn.BATCH_SCOUT_BAGS if recipe.has_batches else learn.SCOUT_BAGS
+        some = np.sort(self.rng.permutation(self.table.shape[0])[:n_bags])
+        table, weights = sources.Table.of(self.table.take(some)), self.weights[some]
+        found: list[tuple[float, em.Grid]] = []
+        for scouts in em.pieces(learn.N_SCOUTS, most):
+            n = scouts.stop - scouts.start
+            first = em.side_by_side([first_grid(self.model, self.rng, small, self.n_features) for _ in range(n)])
+            made = self._run("scouting", table, weights, small.side_by_side(n), recipe.scouting(), first)
+            found += [(value, made.grid.copy_of(i)) for i, value in enumerate(np.atleast_1d(made.history[-1]))]
+        return max(found, key=itemgetter(0))[1]
+
+    def _run(
+        self,
+        stage: str,
+        table: sources.Table,
+        weights: Array,
+        geometry: Geometry,
+        recipe: recipes.Recipe,
+        grid: em.Grid,
+    ) -> learn.Outcome:
+        """Make one run of EM; of grids that are side by side, the best is told of."""
+
+        def see(number: int, beta: float, objective: Any, now: em.Grid) -> Any:
+            if self.watch is None:
+                return False
+            if stage == "scouting":
+                now = now.copy_of(int(np.argmax(objective)))
+            of_run = stage, self.number, number, self.model.max_iter, beta
+            return self.watch(learn.Iteration(*of_run, float(np.max(objective)), now))
+
+        bags = (table, weights, self.n_features, geometry)
+        batches = None
+        if self.batch_size is not None and self.batch_size < table.shape[0]:
+            batches = learn.Batches(sources.batches(*bags, self.batch_size, self.rng))
+        runner = device.runner(self.model.device, self.model.dtype)
+        how = {"geometry": geometry, "recipe": recipe, "engine": runner, "watch": see, "batches": batches}
+        return self.runs.make(sources.shares(*bags), grid, **how)
 
 
 def recipe_of(
@@ -79,23 +129,3 @@ def first_grid(model: Any, rng: np.random.RandomState, geometry: Geometry, n_fea
         pi = checks.check_init(model.init, geometry, n_features)
     log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=model.dtype)
     return em.Grid(em.normalised(np.array(pi, model.dtype, order="C"), geometry.groups), log_prior)
-
-
-def _told(watch: learn.Callback | None, stage: str, restart: int, planned: int) -> learn.Watch:
-    """Tell a caller's callback about every iteration of one stage."""
-
-    def see(number: int, beta: float, objective: float, grid: em.Grid) -> Any:
-        if watch is None:
-            return False
-        return watch(learn.Iteration(stage, restart, number, planned, beta, objective, grid))
-
-    return see
-
-
-def _batches(
-    table: sources.Table, weights: Array, n_features: int, geometry: Geometry, size: int | None, rng: Any
-) -> learn.Batches | None:
-    """Make the batches of stepwise EM, unless one would hold all bags."""
-    if size is None or size >= table.shape[0]:
-        return None
-    return learn.Batches(sources.batches(table, weights, n_features, geometry, size, rng))

@@ -46,10 +46,11 @@ class Windows:
     ----------
     table : beta log h, (features, *grid)
     log_prior : log P, (*grid,)
+    copies : of the grid, side by side
     """
 
-    def __init__(self, table: Array, log_prior: Array):
-        self.table, self.log_prior = table, log_prior
+    def __init__(self, table: Array, log_prior: Array, copies: int = 1):
+        self.table, self.log_prior, self.copies = table, log_prior, copies
         self._rise: tuple[Windows, Array, Array] | None = None
 
     def __sizeof__(self) -> int:
@@ -146,6 +147,7 @@ class Search:
         """Begin a search; None where the bags are so few, or held such, that it does not pay."""
         if (
             not isinstance(counts, DenseCounts)
+            or windows.copies > 1
             or not (arrays.is_numpy(counts.matrix) and arrays.is_numpy(windows.table))
             or counts.shape[1] * prod(counts.grid) > LARGEST_TABLE
             or prod(counts.shape) * prod(counts.grid) < WORTHWHILE
