@@ -87,11 +87,12 @@ def summed_logs(values: Any, is_compiled: bool) -> Array:
     """
     if is_compiled or not is_numpy(values):
         return summed(log(values, namespace(values).empty_like(values), is_compiled), axis=1)
-    products, n = values.astype(np.float64), values.shape[1]
-    while n > values.shape[1] / 8 and n % 2 == 0:
-        n //= 2
-        products = products[:, :n] * products[:, n:]
-    logs: Array = np.log(products).sum(axis=1)
+    products = values
+    for _ in range(3):
+        half, is_odd = divmod(products.shape[1], 2)
+        if not is_odd:
+            products = np.multiply(products[:, :half], products[:, half:], dtype=np.float64)
+    logs: Array = np.log(products, dtype=np.float64).sum(axis=1)
     return logs
 
 

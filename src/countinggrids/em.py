@@ -292,8 +292,8 @@ def _added_up(q: Any, engine: Engine) -> Array:
     """Add q up over the bags, (cells,)."""
     if not isinstance(q, np.ndarray):
         return np.asarray(arrays.fetched(q.sum(axis=0)), dtype=np.float64)
-    stripes = pieces(q.shape[1], max(1, -(-q.shape[1] // FEWEST_CHUNKS)))
-    return np.concatenate(list(engine.map(lambda cells: q[:, cells].sum(axis=0), stripes)), dtype=np.float64)
+    parts = engine.map(lambda rows: q[rows].sum(axis=0), pieces(len(q), -(-len(q) // FEWEST_CHUNKS)))
+    return np.stack(list(parts)).sum(axis=0, dtype=np.float64)
 
 
 def _feature_pieces(planes: Array) -> list[slice]:

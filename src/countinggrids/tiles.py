@@ -240,27 +240,35 @@ def _match(counts, table, places, prior, bags, ends, lost, scores, upper, best, 
 
 def _weigh(bags, ends, scores, upper, best, lost, together, exp, kept, q, kept_ends, total):  # type: ignore[no-untyped-def]
     """Exponentiate the scores of tiles that count, and divide them by each bag's total."""
-    n, size, nothing = 0, scores.shape[1], lost - lost
+    n, size = 0, scores.shape[1]
     for tile in range(ends.size - 1):
         for i in range(ends[tile], ends[tile + 1]):
-            t, row, of_pair, part = bags[i], scores[i], q[n], nothing
-            if upper[tile, t] > best[t] + lost:
+            if upper[tile, bags[i]] > best[bags[i]] + lost:
+                kept[n] = bags[i]
                 for k in range(size):
-                    below = row[k] - best[t]
-                    of_pair[k] = exp(below) if below > lost else nothing
-                    part += of_pair[k]
-                total[t] += part
-                kept[n] = t
+                    q[n, k] = scores[i, k] - best[bags[i]]
                 n += 1
         while (n - kept_ends[tile]) % together:
             kept[n] = kept[n - 1]
             for k in range(size):
-                q[n, k] = nothing
+                q[n, k] = lost
             n += 1
         kept_ends[tile + 1] = n
+    flat = q.reshape(-1)
+    for e in range(n * size):  # one long loop takes many at a time
+        flat[e] = exp(flat[e]) if flat[e] > lost else lost - lost
     for i in range(n):
+        part = lost - lost
         for k in range(size):
-            q[i, k] /= total[kept[i]]
+            part += q[i, k]
+        total[kept[i]] += part
+    share = np.empty_like(total)
+    for t in range(total.size):
+        share[t] = 1 / total[t]
+    for i in range(n):
+        of_bag = share[kept[i]]
+        for k in range(size):
+            q[i, k] *= of_bag
 
 
 def _paint(counts, bags, q, ends, painted):  # type: ignore[no-untyped-def]
