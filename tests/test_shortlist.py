@@ -9,6 +9,7 @@ import pytest
 import countinggrids as cg
 from cases import ENGINE, as_bags, random_grid
 from countinggrids import em, posterior, products, shortlist, tiles
+from countinggrids.engine import Threads
 from countinggrids.geometry import Geometry
 from countinggrids.shortlist import Bounds, Search, Shortlist, Windows
 
@@ -39,11 +40,11 @@ def sharp_bags(rng, geometry, dtype, n_bags=40):
     return as_bags(counts * rng.integers(1, 5, (n_bags, 1)), geometry, dtype=dtype)
 
 
-def iterations(bags, grid, geometry, n=8):
+def iterations(bags, grid, geometry, n=8, engine=ENGINE):
     """Learn, and give what each iteration has seen."""
     for _ in range(n):
-        statistics = em.e_step([bags], grid, geometry, 1.0, ENGINE)
-        grid, _ = em.m_step(grid, statistics, geometry, np.full(len(grid.pi), 0.1), "smoothed", ENGINE)
+        statistics = em.e_step([bags], grid, geometry, 1.0, engine)
+        grid, _ = em.m_step(grid, statistics, geometry, np.full(len(grid.pi), 0.1), "smoothed", engine)
         yield statistics, grid
 
 
@@ -59,6 +60,21 @@ def test_bounds_change_no_bit(rng, kind, dtype):
         np.testing.assert_array_equal(ours.seen, theirs.seen)
         np.testing.assert_array_equal(mine.log_prior, their.log_prior)
         assert ours.log_likelihood == theirs.log_likelihood
+
+
+@pytest.mark.parametrize("kind", LARGER)
+def test_threads_change_no_bit(rng, monkeypatch, kind):
+    for limit in ("FEW_TILES", "MOST_TILES"):  # tile by tile however many there are
+        monkeypatch.setattr(shortlist, limit, 2)
+    geometry = LARGER[kind]
+    grid, bags = random_grid(rng, geometry, N_FEATURES, "float32"), sharp_bags(rng, geometry, "float32", 90)
+    ends = set()
+    for n_threads in (1, 2, 4):
+        kept = bags._replace(shortlist=Shortlist())
+        *_, (statistics, last) = iterations(kept, grid, geometry, 12, Threads(n_threads))
+        ends.add((statistics.seen.tobytes(), last.pi.tobytes(), last.log_prior.tobytes()))
+        assert kept.shortlist.take() is not None
+    assert len(ends) == 1
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-10)])
