@@ -58,7 +58,7 @@ def test_every_copy_has_a_posterior_of_its_own(rng, monkeypatch, scale):
 
 @pytest.fixture
 def runs(rng, monkeypatch):
-    """Fit a model that scouts; give the geometry of each run, its first grid, and what a callback saw."""
+    """Fit a model that scouts; give it, what each run was told, and what a callback saw."""
     made, seen = [], []
     monkeypatch.setattr(learn, "learn", lambda *args, run=learn.learn, **how: made.append(how) or run(*args, **how))
     X = rng.multinomial(200, rng.dirichlet(np.ones(12)), 30)

@@ -32,7 +32,7 @@ def always_search(monkeypatch):
     monkeypatch.setattr(products, "WORTH_COMPILING", 0)
 
 
-def sharp_bags(rng, geometry, dtype, n_bags=40):
+def sharp_bags(rng, geometry, dtype, n_bags=120):
     """Bags of many tokens, whose posteriors are sharp."""
     columns = geometry.n_column_sections * N_FEATURES
     counts = rng.multinomial(2000, rng.dirichlet(np.ones(columns)), n_bags)
@@ -62,12 +62,35 @@ def test_bounds_change_no_bit(rng, kind, dtype):
         assert ours.log_likelihood == theirs.log_likelihood
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_change_no_bit_where_tiles_are_just_few_enough(monkeypatch, seed):
+    """Bags of so many tokens that rounding leaves wide margins, at the beta at which the few tiles become many."""
+    rng, geometry, found = np.random.default_rng(seed), Geometry.of((12, 12), 3), []
+    find = tiles.find
+    monkeypatch.setattr(tiles, "find", lambda *given: found.append(find(*given)) or found[-1])
+    base = rng.dirichlet(np.full(N_FEATURES, 20.0))
+    pi = base[:, None, None] * np.exp(0.5 * rng.standard_normal((N_FEATURES, 12, 12)))
+    grid = em.Grid((pi / pi.sum(axis=0)).astype("f4"), np.full((12, 12), -np.log(144), "f4"))
+    bags = as_bags(rng.multinomial(100_000, base, 64), geometry, dtype="float32")
+    many, few = 1e-4, 1.0
+    for _ in range(12):
+        beta = (many * few) ** 0.5
+        found.clear()
+        em.e_step([bags], grid, geometry, beta, ENGINE)
+        many, few = (many, beta) if found and found[-1] else (beta, few)
+    kept = bags._replace(shortlist=Shortlist())
+    for beta in (few * (1 + 1e-5), many, few):
+        ours, theirs = (em.e_step([each], grid, geometry, beta, ENGINE) for each in (kept, bags))
+        np.testing.assert_array_equal(ours.seen, theirs.seen)
+        assert ours.log_likelihood == theirs.log_likelihood
+
+
 @pytest.mark.parametrize("kind", LARGER)
 def test_threads_change_no_bit(rng, monkeypatch, kind):
     for limit in ("FEW_TILES", "MOST_TILES"):  # tile by tile however many there are
         monkeypatch.setattr(shortlist, limit, 2)
     geometry = LARGER[kind]
-    grid, bags = random_grid(rng, geometry, N_FEATURES, "float32"), sharp_bags(rng, geometry, "float32", 90)
+    grid, bags = random_grid(rng, geometry, N_FEATURES, "float32"), sharp_bags(rng, geometry, "float32")
     ends = set()
     for n_threads in (1, 2, 4):
         kept = bags._replace(shortlist=Shortlist())

@@ -19,7 +19,7 @@ from countinggrids import files, learn
 from countinggrids.em import Grid
 from countinggrids.sources import Table, runs_of
 
-FORMAT, VERSION = "checkpoint", 1
+FORMAT, VERSION = "checkpoint", 2
 SHARE_OF_TIME = 0.1
 """Writing takes at most this share of the time, or else iterations go by unwritten."""
 
@@ -86,6 +86,11 @@ class Checkpoint(Runs):
 
     def _read(self) -> None:
         facts, arrays = files.read(self.path, FORMAT, VERSION)
+        if facts["version"] < VERSION:
+            raise ValueError(
+                f"{self.path} is a checkpoint of version {facts['version']}; this release goes on from version "
+                f"{VERSION}; delete it to start anew"
+            )
         _check_same(self.path, facts.get("identity"), self.identity)
         try:
             for number, has_converged in enumerate(facts["converged"]):

@@ -24,7 +24,7 @@ from countinggrids.tiles import Part, TiledPosterior
 Array = arrays.Array
 
 SMALLEST = 1e-25
-"""Added to what divides or is taken the logarithm of: for a feature absent from a window, in float32 too."""
+"""Added to what divides or is taken the logarithm of, for a feature absent from a window; the floor of P."""
 FEWEST_CHUNKS = 4
 """Pieces that an E step is cut into even where the bags are few, for threads to share."""
 PLANE_ENTRIES = 2**17
@@ -161,16 +161,17 @@ def locate(counts: Counts, windows: Windows, engine: Engine, search: Search | No
     log_likelihood = np.concatenate([part[1] for part in parts])
     if windows.copies > 1:
         log_likelihood = log_likelihood.reshape(n_bags, -1)
-    found = [part for part, _ in parts]
+    of_chunks = [part for part, _ in parts]
     if search:
-        if all(isinstance(part, Part) for part in found):
-            return TiledPosterior(search.tiles, found), log_likelihood
-        found = [TiledPosterior(search.tiles, [part]).tocsr() if isinstance(part, Part) else part for part in found]
-    elif all(sp.issparse(part) for part in found):
-        return sp.vstack(found, format="csr"), log_likelihood
-    for rows, part in zip(chunks, found, strict=True):
+        if all(isinstance(part, Part) for part in of_chunks):
+            return TiledPosterior(search.tiles, of_chunks), log_likelihood
+        TiledPosterior(search.tiles, [part for part in of_chunks if isinstance(part, Part)]).write(q)
+        return q, log_likelihood
+    if all(sp.issparse(part) for part in of_chunks):
+        return sp.vstack(of_chunks, format="csr"), log_likelihood
+    for rows, part in zip(chunks, of_chunks, strict=True):
         if sp.issparse(part):
-            q[rows] = part[-(rows.stop - rows.start) :].toarray()
+            q[rows] = part.toarray()
     return q, log_likelihood
 
 

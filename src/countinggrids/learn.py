@@ -50,8 +50,9 @@ class Iteration:
     planned : iterations at the most
     beta : the inverse temperature of this iteration
     objective : log-likelihood plus log prior of pi per token, before this iteration's M step; while scouting that of
-        the best layout so far
-    pi : the grid, (*grid, features), a view: copy it to keep it; while scouting the small grid of that layout
+        the best of the small grids that learn side by side
+    pi : the grid, (*grid, features), a view: copy it to keep it; while scouting that best one, which may be another in
+        the next iteration
     log_prior : log P, (*grid,)
     """
 

@@ -93,7 +93,8 @@ class GridModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             array, or a list of delayed blocks, is worked on where the workers of the cluster keep it
         y : ignored
         sample_weight : (bags,) how often each bag counts; None counts each once
-        callback : called after every iteration with an `Iteration`; what is not false stops the learning there
+        callback : called after every iteration with an `Iteration`; what is not false stops the learning there, or
+            while scouting that of the small grids side by side
         checkpoint : a file that keeps what was done, written after iterations, so often that it takes at most a tenth
             of the time. Killed at any moment, the same fit goes on from it and ends with the same bits. It stays
             when the fit has ended: delete it once the model is saved

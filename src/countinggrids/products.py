@@ -108,7 +108,7 @@ def _paint_densely(q: Array, counts: Array, run: Runner) -> Array:
 
 def _paint_tiles(q: TiledPosterior, counts: Array, run: Runner) -> Array:
     """Compute counts.T @ q, some tiles at a time."""
-    by_cell = np.empty((q.shape[1], counts.shape[1]), counts.dtype)
+    by_cell = np.empty((q.tiles.slots.size, counts.shape[1]), counts.dtype)
     n_tiles = len(q.tiles.cells)
     list(run.map(lambda tiles: q.paint(counts, tiles, by_cell), _slices(n_tiles, -(-n_tiles // 4))))
     return arrays.turned(by_cell)
@@ -179,7 +179,6 @@ class SparseCounts:
         return np.zeros((self.n_features, prod(self.padded)), table.dtype)
 
     def paint(self, q: Any, run: Runner, canvas: Array) -> None:
-        q = q.tocsr() if isinstance(q, TiledPosterior) else q
         columns = self._kept_transpose if self.is_kept else self.matrix.tocsc()
         data = columns.data.astype(q.dtype, copy=False)
 

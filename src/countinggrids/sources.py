@@ -176,9 +176,14 @@ def batches(
         for some, part in zip(rows, tables, strict=True):
             total = float(weights[some].sum(dtype=np.float64))
             if total > 0:
-                yield part.shares(weights[some], n_features, geometry), whole / total
+                yield _without_bounds(part.shares(weights[some], n_features, geometry)), whole / total
 
     return cycle(list(once())) if table.is_held else chain.from_iterable(once() for _ in count())
+
+
+def _without_bounds(shares: Iterable[em.Bags]) -> Iterable[em.Bags]:
+    """Leave nothing to the next iteration: when a batch comes again its bounds are too old, and they hold windows."""
+    return [bags._replace(shortlist=None) for bags in shares] if isinstance(shares, list) else shares
 
 
 def read(model: Any, X: Any, is_fitting: bool) -> Table:

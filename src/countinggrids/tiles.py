@@ -11,7 +11,6 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from countinggrids import arrays
 from countinggrids.compiling import compiled
@@ -22,7 +21,7 @@ Array = arrays.Array
 SIDE = {1: 16, 2: 4, 3: 3}
 """Cells along each axis of a tile, by the number of axes; two where there are more axes."""
 TOGETHER = 8
-"""Bags that are painted in one pass over a cell; those of a tile are made up to a multiple of it."""
+"""Bags that `_paint`, written out for so many, takes in one pass over a cell; tiles are made up to multiples of it."""
 
 
 class Tiles(NamedTuple):
@@ -93,7 +92,6 @@ class TiledPosterior:
 
     def __init__(self, tiles: Tiles, parts: Sequence[Part]):
         self.tiles, self.parts = tiles, parts
-        self.shape = parts[-1].rows.stop, tiles.slots.size
 
     def weigh(self, weights: Array) -> None:
         """Multiply the q of each bag by a weight, (bags,)."""
@@ -108,17 +106,13 @@ class TiledPosterior:
             compiled(_add_up)(q, ends, total)
         return total.ravel()[self.tiles.slots]
 
-    def tocsr(self) -> sp.csr_array:
-        """Give q as a sparse array, (bags, cells)."""
-        bags, cells, values = [], [], []
-        for rows, of_pairs, q, ends in self.parts:
+    def write(self, out: Array) -> None:
+        """Write q of these bags into an array, (bags, cells)."""
+        for rows, bags, q, ends in self.parts:
             pairs, within = np.nonzero(q)
             tile = np.searchsorted(ends, pairs, side="right") - 1
-            bags.append(rows.start + of_pairs[pairs])
-            cells.append(self.tiles.cells[tile, within])
-            values.append(q[pairs, within])
-        places = np.concatenate(bags), np.concatenate(cells)
-        return sp.csr_array((np.concatenate(values), places), shape=self.shape)
+            out[rows] = 0
+            out[rows.start + bags[pairs], self.tiles.cells[tile, within]] = q[pairs, within]
 
     def paint(self, counts: Array, tiles: slice, by_cell: Array) -> None:
         """Compute q.T @ counts for the cells of some tiles, into `by_cell`, (cells, columns)."""
@@ -144,7 +138,7 @@ def find(
     slots : of a cell that is likely to be the best of each bag, (bags,); of the best one after it
     lost : logarithm of the posterior, against the best cell's, from which a cell is dropped
     rounding : of log p(bag, cell), by which bounds may be off, as a share of it
-    most, few : share of the tiles that may be looked at, and that may count
+    most, few : share of the tiles that may be looked at, and that may count, made up to multiples of `TOGETHER`
     rows : the run
 
     Returns
@@ -161,16 +155,16 @@ def find(
     if n < 0:
         return None
     scores = np.empty((n, prior.shape[1]), table.dtype)
-    n_counting = compiled(_match, True)(counts, table, places, prior, bags, ends, lost, scores, upper, best, slots)
-    if n_counting > few * n_tiles * n_bags:
+    n_pairs = compiled(_match, True)(
+        counts, table, places, prior, bags, ends, lost, TOGETHER, scores, upper, best, slots
+    )
+    if n_pairs > few * n_tiles * n_bags:
         return None
-    n_pairs = n_counting + (TOGETHER - 1) * n_tiles
     kept, q = np.empty(n_pairs, np.int32), np.empty((n_pairs, prior.shape[1]), table.dtype)
     kept_ends, total = np.zeros(n_tiles + 1, np.int64), np.zeros(n_bags, table.dtype)
     exp = arrays.compiled_exp(table.dtype)
     compiled(_weigh, True)(bags, ends, scores, upper, best, lost, TOGETHER, exp, kept, q, kept_ends, total)
-    n_pairs = kept_ends[-1]
-    return Part(rows, kept[:n_pairs], q[:n_pairs], kept_ends), best + np.log(total, dtype=np.float64)
+    return Part(rows, kept, q, kept_ends), best + np.log(total, dtype=np.float64)
 
 
 def _open(counts, table, places, prior, upper, slots, lost, rounding, most, bags, ends, best):  # type: ignore[no-untyped-def]
@@ -194,8 +188,10 @@ def _open(counts, table, places, prior, upper, slots, lost, rounding, most, bags
     return n
 
 
-def _match(counts, table, places, prior, bags, ends, lost, scores, upper, best, slots):  # type: ignore[no-untyped-def]
-    """Compute log p(bag, cell) of tiles, the highest of each tile and of each bag; give how many tiles count."""
+def _match(  # type: ignore[no-untyped-def]
+    counts, table, places, prior, bags, ends, lost, together, scores, upper, best, slots
+):
+    """Compute log p(bag, cell) of tiles, the highest of each tile and of each bag; give how many pairs are to paint."""
     size, n_features = prior.shape[1], table.shape[1]
     best[:] = -np.inf
     for tile in range(prior.shape[0]):
@@ -231,11 +227,13 @@ def _match(counts, table, places, prior, bags, ends, lost, scores, upper, best, 
                 for k in range(size):
                     if row[k] == top:
                         slots[t] = tile * size + k
-    n_counting = 0
+    n_pairs = 0
     for tile in range(prior.shape[0]):
+        n = 0
         for i in range(ends[tile], ends[tile + 1]):
-            n_counting += upper[tile, bags[i]] > best[bags[i]] + lost
-    return n_counting
+            n += upper[tile, bags[i]] > best[bags[i]] + lost
+        n_pairs += -(-n // together) * together
+    return n_pairs
 
 
 def _weigh(bags, ends, scores, upper, best, lost, together, exp, kept, q, kept_ends, total):  # type: ignore[no-untyped-def]
@@ -255,7 +253,7 @@ def _weigh(bags, ends, scores, upper, best, lost, together, exp, kept, q, kept_e
             n += 1
         kept_ends[tile + 1] = n
     flat = q.reshape(-1)
-    for e in range(n * size):  # one long loop takes many at a time
+    for e in range(flat.size):  # one long loop takes many at a time
         flat[e] = exp(flat[e]) if flat[e] > lost else lost - lost
     for i in range(n):
         part = lost - lost

@@ -141,7 +141,7 @@ class Atlas:
         # Without sections only the features that the bag has matter: a search need not touch all the others.
         bag = sp.csr_array(counts)
         planes = np.moveaxis(self.pi[..., bag.indices], -1, 0)
-        logs = np.log(np.maximum(em.histograms(planes, self.window), em.SMALLEST))
+        logs = np.log(em.histograms(planes, self.window) + em.SMALLEST)
         joint = self.model.log_prior_.reshape(self.grid) + self.model._beta() * np.tensordot(bag.data, logs, 1)
         q = np.exp((joint - joint.max()).astype(np.float64))
         return q / q.sum()
