@@ -34,7 +34,7 @@ FEW_TILES = 0.4
 MOST_TILES = 0.6
 """Share of the tiles, within their bounds, from which it is quicker to match all cells."""
 NEARLY = 1.1
-"""Times the most cells that few tiles have, from which on rounding cannot make the tiles few."""
+"""Times the most tiles or cells, from which on rounding cannot make them few."""
 ROUNDING = 1000
 """Roundings of the best log-likelihood that bounds may be off by, after hundreds of iterations."""
 
@@ -183,11 +183,12 @@ class Search:
     def by_scores(self, rows: slice, scores: Scores) -> tuple[Part, Array] | None:
         """The same from log p(bag, cell) of all cells; None where too many tiles matter."""
         upper, slots = self.bounds.of(rows)
-        found = None
-        if scores.n_near <= NEARLY * FEW_TILES * upper.size * self.prior.shape[1]:
+        found, most = None, NEARLY * FEW_TILES * upper.size
+        if scores.n_near <= most * self.prior.shape[1]:
             compiled(_highest)(scores.joint, self.tiles.cells, upper)
-            slots[:] = self.tiles.slots[scores.joint.argmax(axis=1)]
-            found = self._found(rows, 1.0)  # however many are looked at: only what counts may decide
+            if np.count_nonzero(upper > scores.best + LOST[scores.best.dtype.name]) <= most:
+                slots[:] = self.tiles.slots[scores.joint.argmax(axis=1)]
+                found = self._found(rows, 1.0)  # however many are looked at: only what counts may decide
         if found is None:
             upper[:] = np.inf  # bounds would not pay in the next iteration
         return found
