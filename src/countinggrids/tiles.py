@@ -147,14 +147,14 @@ def find(
     """
     n_tiles, n_bags = upper.shape
     number, most_pairs = table.dtype.type, int(most * n_tiles * n_bags)
-    places, lost, best = tiles.places, number(lost), np.empty(n_bags, table.dtype)
+    places, lost, floor = tiles.places, number(lost), np.empty(n_bags, table.dtype)
     ends, bags = np.zeros(n_tiles + 1, np.int64), np.empty(most_pairs + n_bags + 1, np.int32)
     n = compiled(_open, True)(
-        counts, table, places, prior, upper, slots, lost, number(rounding), most_pairs, bags, ends, best
+        counts, table, places, prior, upper, slots, lost, number(rounding), most_pairs, bags, ends, floor
     )
     if n < 0:
         return None
-    scores = np.empty((n, prior.shape[1]), table.dtype)
+    scores, best = np.empty((n, prior.shape[1]), table.dtype), np.full(n_bags, -np.inf, table.dtype)
     n_pairs = compiled(_match, True)(
         counts, table, places, prior, bags, ends, lost, TOGETHER, scores, upper, best, slots
     )
@@ -167,21 +167,21 @@ def find(
     return Part(rows, kept, q, kept_ends), best + np.log(total, dtype=np.float64)
 
 
-def _open(counts, table, places, prior, upper, slots, lost, rounding, most, bags, ends, best):  # type: ignore[no-untyped-def]
+def _open(counts, table, places, prior, upper, slots, lost, rounding, most, bags, ends, floor):  # type: ignore[no-untyped-def]
     """List the bags of each tile that may come near their best cell; give how many, or -1 if that is too many."""
     n, size, n_features = 0, prior.shape[1], table.shape[1]
-    for t in range(best.size):
+    for t in range(floor.size):
         tile, k = slots[t] // size, slots[t] % size
         total = prior[tile, k]
         for section in range(places.shape[0]):
             cell = places[section, tile, k]
             for z in range(n_features):
                 total += counts[t, section * n_features + z] * table[cell, z]
-        best[t] = total + (lost - rounding * abs(total))
+        floor[t] = total + (lost - rounding * abs(total))
     for tile in range(prior.shape[0]):
-        for t in range(best.size):
+        for t in range(floor.size):
             bags[n] = t
-            n += upper[tile, t] >= best[t]
+            n += upper[tile, t] >= floor[t]
         ends[tile + 1] = n
         if n > most:
             return -1
@@ -193,7 +193,6 @@ def _match(  # type: ignore[no-untyped-def]
 ):
     """Compute log p(bag, cell) of tiles, the highest of each tile and of each bag; give how many pairs are to paint."""
     size, n_features = prior.shape[1], table.shape[1]
-    best[:] = -np.inf
     for tile in range(prior.shape[0]):
         last = ends[tile + 1] - 1
         for i in range(ends[tile], last + 1, 2):  # two bags share what is read of the table; the last may be alone
