@@ -163,8 +163,8 @@ def _fallen(atlas: Atlas, counts: Any) -> View:
     cells = np.argsort(-q, kind="stable")[:N_LIT]
     cells = cells[q[cells] > 1e-4]
     place = np.array(np.unravel_index(cells[0], atlas.grid)) + atlas.middle
-    # Items that share windows with the bag come first, and after them those that lie nearest.
-    order = np.lexsort((distances(atlas, place), -np.round(atlas.by_cell @ q, 6)))[:MOST_ITEMS]
+    # Items that share windows with the bag come first, and after them those that lie nearest; float32 has six digits.
+    order = np.lexsort((distances(atlas, place), -np.round(atlas.by_cell @ q, 5)))[:MOST_ITEMS]
     return {
         "posterior": lit(atlas, Posterior(cells, q[cells])),
         "items": [brief(atlas, i) for i in order.tolist()],
