@@ -124,3 +124,14 @@ def test_bags_that_are_not_in_memory_come_in_batches_too(X):
 def test_a_batch_size_that_makes_no_sense_is_refused(X, batch_size, anneal, message):
     with pytest.raises(ValueError, match=message):
         cg.CountingGrid((24,), (8,), anneal=anneal).fit(X, batch_size=batch_size)
+
+
+def test_batches_leave_no_bounds(rng):
+    table, geometry = (
+        sources.Table.of(rng.integers(5, size=(40, 12)).astype("f4")),
+        cg.CountingGrid((6, 6), 2)._geometry(),
+    )
+    batches = sources.batches(table, np.ones(40, "f4"), 12, geometry, 10, np.random.RandomState(0))
+    for shares, _ in (next(batches) for _ in range(5)):
+        assert [bags.shortlist for bags in shares] == [None]
+    assert all(bags.shortlist is not None for bags in sources.shares(table, np.ones(40, "f4"), 12, geometry))
