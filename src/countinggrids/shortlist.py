@@ -24,15 +24,15 @@ from countinggrids.tiles import Part, Tiles
 Array = arrays.Array
 
 WORTHWHILE = 2**28
-"""Multiplications of a full matching from which bounds pay, compiling the loops included."""
+"""Multiplications of a full matching from which bounds pay; compiling their loops first takes what a few fits gain."""
 LARGEST_TABLE = 2**22
 """Numbers of log h, of which two more copies are held, up to which bounds are used."""
 MOST_BOUNDS = 2**23
 """Bags times tiles whose bounds may be kept (32 MB)."""
 FEW_TILES = 0.4
-"""Share of the tiles, of those that hold a cell that counts, up to which only these are worked out and painted."""
+"""Share of the tiles that may hold a cell that counts; where more do, all cells are matched and painted."""
 MOST_TILES = 0.6
-"""Share of the tiles, within their bounds, from which it is quicker to match all cells."""
+"""Share of the tiles that bounds may leave; where they leave more, it is quicker to match all cells."""
 NEARLY = 1.1
 """Times the most tiles or cells, from which on rounding cannot make them few."""
 ROUNDING = 1000
