@@ -1,13 +1,16 @@
 # `make demo` and `make test` do all the set-up; the environment lives in .venv and is made once.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint browser slow bench clean
+.PHONY: demo test unit lint docs browser slow bench coverage oldest release-check cpu-torch clean
 
 demo: .venv/demo
 	$(BIN)/countinggrids demo
 
-test: .venv/test lint browser
+test: lint browser unit
+
+unit: .venv/test
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 
 slow: .venv/test
@@ -17,6 +20,12 @@ lint: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/docstrings.py
+	$(BIN)/codespell
+
+# The examples in docstrings, and the links between pages.
+docs: .venv/test
+	$(BIN)/python -m pytest src tests/test_project.py
 
 # The explorer is tested in a real browser: Debian's, brought here where packages may be installed.
 browser:
@@ -28,16 +37,37 @@ browser:
 bench: .venv/test
 	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+# Branch coverage of src; the lines that no test reaches are listed.
+coverage: .venv/test
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile \
+	  --cov=countinggrids --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90
+
+# The oldest dependencies that pyproject.toml allows, in an environment of their own.
+oldest:
+	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) tools/oldest_dependencies.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -c .venv-oldest/constraints.txt --editable '.[all]' pytest pytest-xdist hypothesis pandas hmmlearn
+	.venv-oldest/bin/python -m pytest -m "not slow" -n auto --dist loadfile
+
+release-check: .venv/bin/python
+	$(PIP) build twine
+	$(BIN)/python tools/release_check.py
+
+# Before .venv/test, where plain pip would download CUDA.
+cpu-torch: .venv/bin/python
+	$(PIP) torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
 .venv/demo: pyproject.toml .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[explore,plot]'
+	$(PIP) --editable '.[explore,plot]'
 	touch $@
 
 .venv/test: pyproject.toml .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(PIP) --editable '.[test]'
 	touch $@ .venv/demo
 
 clean:
-	rm -rf .venv demo results
+	rm -rf .venv .venv-oldest demo results dist

@@ -11,7 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 import countinggrids as cg
-from countinggrids import em, engine, learn, recipe, sources, torus
+from countinggrids.backends import ThreadsBackend
+from countinggrids.core import em, torus
+from countinggrids.core.schedule import Pseudocounts, Schedule
+from countinggrids.data.table import Table
+from countinggrids.kernels.threads import Threads, one_blas_thread
+from countinggrids.training.loop import TrainingState, run_em
 
 
 def times_of(function, n=9):
@@ -79,26 +84,25 @@ def unpacked(name):
 
 
 class Learner:
-    """One model that can be moved on iteration by iteration, without annealing."""
+    """One model that is trained iteration by iteration, without annealing."""
 
     def __init__(self, X, geometry, n_threads=2, dtype="float32"):
-        self.geometry, self.engine = geometry, engine.Threads(n_threads)
+        self.geometry, self.backend = geometry, ThreadsBackend(Threads(n_threads))
         self.n_features = X.shape[1] // geometry.n_column_sections
         weights = np.ones(X.shape[0], dtype)
-        self.shares = sources.shares(sources.Table.of(X), weights, self.n_features, geometry)
+        self.chunks = self.backend.prepare(Table.of(X), weights, self.n_features, geometry)
         pi = 1 + np.random.default_rng(0).random((self.n_features, *geometry.grid), dtype)
         log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype)
-        self.grid = em.Grid(em.normalised(pi, 1), log_prior)
+        self.grid = em.Grid(em.normalize(pi, 1, self.backend.pool), log_prior)
 
     def iterate(self, n=1):
-        """Make some iterations; give the objective, and note when each of them ended."""
-        how = recipe.Recipe(None, recipe.Eta(None), recipe.Eta(None, 0.2, 3.0), "smoothed", n, 0.0)
-        with engine.one_blas_thread():
-            outcome = learn.learn(
-                self.shares, learn.Progress.at(self.grid), self.geometry, how, self.engine, self._watch
-            )
-        self.grid = outcome.grid
-        return outcome.history[-1]
+        """Make some iterations; return the objective, and note when each of them ended."""
+        how = Schedule(None, Pseudocounts(None), Pseudocounts(None, 0.2, 3.0), "smoothed", n, 0.0)
+        with one_blas_thread():
+            state = TrainingState.start(self.grid)
+            result = run_em(self.chunks, state, self.geometry, how, self.backend, self._watch)
+        self.grid = result.grid
+        return result.history[-1]
 
     def _watch(self, number, *_):
         self.ends = [*(self.ends if number > 1 else []), time.perf_counter()]
@@ -144,7 +148,7 @@ class Clock:
 def as_fitted(iteration, window):
     """Make a model of the grid that a callback sees."""
     model = cg.CountingGrid(iteration.log_prior.shape, window)
-    model.pi_, model.log_prior_ = np.ascontiguousarray(iteration.pi), iteration.log_prior
+    model._keep(em.Grid(np.moveaxis(iteration.pi, -1, 0), iteration.log_prior), model._geometry())
     model.n_features_in_ = iteration.pi.shape[-1]
     return model
 

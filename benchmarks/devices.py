@@ -1,4 +1,4 @@
-"""How long an EM iteration takes with NumPy, and with torch on every device it sees, in the same process.
+"""How long an EM iteration takes with NumPy, and with torch on every device that it finds, in the same process.
 
 python benchmarks/devices.py
 """
@@ -6,8 +6,9 @@ python benchmarks/devices.py
 import numpy as np
 
 from common import Learner, best_of, dense_bags, table, text_bags
-from countinggrids.device import Device, seen
-from countinggrids.geometry import Geometry
+from countinggrids.backends.torch import TorchBackend, available_devices
+from countinggrids.core.geometry import Geometry
+from countinggrids.data.table import Table
 
 CASES = {
     "dense: 2000 bags, 200 features, 32x32/8x8": (lambda: dense_bags(0, 2000)[0], Geometry.of((32, 32), 8)),
@@ -20,7 +21,7 @@ CASES = {
 
 
 def main():
-    devices = seen()
+    devices = available_devices()
     rows = []
     for case, (make, geometry) in CASES.items():
         X = make()
@@ -28,7 +29,9 @@ def main():
         for device in (None, *devices):
             learner = Learner(X, geometry)
             if device is not None:
-                learner.engine = Device(1, name=device)
+                learner.backend = TorchBackend(device, "float32")
+                weights = np.ones(X.shape[0], np.float32)
+                learner.chunks = learner.backend.prepare(Table.of(X), weights, learner.n_features, geometry)
             learner.iterate(20)
             times.append(best_of(learner.iterate))
         rows.append([case, *(f"{seconds * 1e3:.1f} ms" for seconds in times)])

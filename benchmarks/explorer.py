@@ -21,10 +21,10 @@ from playwright.sync_api import sync_playwright
 import countinggrids as cg
 from common import table, unpacked
 from countinggrids import datasets
-from countinggrids.explore import Atlas, export
+from countinggrids.data.items import Items
+from countinggrids.explore import ItemMap, export
 from countinggrids.features import Codebook, DenseSIFT, Vocabulary, Words
 from countinggrids.features.text import Document
-from countinggrids.items import Items
 
 GRID, WINDOW, N_ITEMS = (64, 64), (8, 8), 10_000
 PAN = """(n) => new Promise((done) => {
@@ -91,7 +91,7 @@ def drawn_pictures(rng, folder):
         maps.append(words)
     items = Items({"path": [f"{i:05}.jpg" for i in range(N_ITEMS)], "height": [96] * N_ITEMS, "width": [128] * N_ITEMS,
                    "label": [f"region {r // 16 * 4 + c // 16}" for r, c in corners]}, folder)  # fmt: skip
-    return cg.Collection(cg.bag(maps, (1, 1), len(palette)), Vocabulary.of_colours(palette), items), pi
+    return cg.Collection(cg.bag(maps, (1, 1), len(palette)), Vocabulary.of_colors(palette), items), pi
 
 
 def model_of(collection, pi):
@@ -126,7 +126,7 @@ def rows_of(browser, folder):
         model = model_of(collection, pi)
         model.save(folder / f"{name}.model")
         collection.save(folder / f"{name}.cg")
-        size = export(Atlas(model, collection), folder / f"{name}.html")
+        size = export(ItemMap(model, collection), folder / f"{name}.html")
         yield (
             f"{N_ITEMS:,} {name}, exported",
             *told(measured(browser, (folder / f"{name}.html").as_uri())),
@@ -149,8 +149,8 @@ def scenes(browser, folder, root):
     book.fit(sift.transform(paths[::10]))
     collection = cg.Collection.from_images(items, [sift, book])
     model = cg.CountingGrid((32, 32), (8, 8), anneal=(0.05, 1.2, 1.0), max_iter=60, tol=1e-3, random_state=0)
-    atlas = Atlas(model.fit(collection.counts), collection)
-    size = export(atlas, folder / "scenes.html")
+    item_map = ItemMap(model.fit(collection.counts), collection)
+    size = export(item_map, folder / "scenes.html")
     return (
         f"{len(items)} scenes, exported",
         *told(measured(browser, (folder / "scenes.html").as_uri())),

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from common import Learner, best_of, peak, table
-from countinggrids.geometry import Geometry
+from countinggrids.core.geometry import Geometry
 
 SMALL = {"bags": 300, "features": 300, "nonzeros": 5, "grid": (32, 32), "window": (4, 4), "sections": None}
 """What is learnt before anything is measured, to compile what is to be compiled; its memory does not count."""

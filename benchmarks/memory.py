@@ -1,4 +1,4 @@
-"""What a fit needs beyond X, the model and its statistics: at most 256 MB, whatever the number of bags.
+"""Memory of a fit beyond X, the model and its statistics: at most 256 MB, whatever the number of bags.
 
 python benchmarks/memory.py [--bags 200000]
 """
@@ -22,7 +22,7 @@ def bags(n_bags, n_features=N_FEATURES, per_bag=50, seed=0):
 
 
 def measure(n_bags):
-    """Give megabytes: of X, of the model and its statistics, and what a fit needs beyond both at its peak."""
+    """Return megabytes: of X, of the model and its statistics, and of what a fit needs beyond both at its peak."""
     options = {"anneal": None, "max_iter": 2, "tol": 10.0}
     cg.CountingGrid((32, 32), 5, **options).fit(bags(3000))
     X = bags(n_bags)
@@ -36,7 +36,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bags", type=int, default=200_000)
     n_bags = parser.parse_args().bags
-    names = ("X", "pi, h, its logarithm and what was seen", "more at the peak of fit (bar 256)")
+    names = ("X", "pi, h, log h and A", "more at the peak of fit (at most 256)")
     whole = n_bags * 1024 * 4 / 2**20
     table(
         f"Memory: {n_bags} bags, {N_FEATURES} features, 32x32 (bags by cells would be {whole:.0f} MB)",

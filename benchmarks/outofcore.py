@@ -17,27 +17,27 @@ import scipy.sparse as sp
 
 import countinggrids as cg
 from common import peak, table
-from countinggrids import files, sources
+from countinggrids.data import collection_file, container, readers
 
-FACTS = {"format": sources.COLLECTION, "version": sources.COLLECTION_VERSION}
+FACTS = {"format": collection_file.FORMAT, "version": collection_file.VERSION}
 
 
 def write(path, n_bags, n_features, per_bag=100):
-    """Write bags of about so many different words each, as a collection's file holds them."""
+    """Write bags with about so many different words each, as the file of a collection holds them."""
     rng = np.random.default_rng(0)
     ends = np.concatenate([[0], np.cumsum(rng.integers(per_bag // 2, per_bag * 3 // 2, n_bags, dtype=np.int64))])
     columns = (n_features ** rng.random(int(ends[-1]), dtype=np.float32) - 1).astype(np.int32)
     arrays = {"counts.data": np.ones(columns.size, np.float32), "counts.indices": columns, "counts.indptr": ends}
-    files.write(path, FACTS | {"shape": [n_bags, n_features]}, arrays)
+    container.write(path, FACTS | {"shape": [n_bags, n_features]}, arrays)
 
 
 def fit(path, is_held, n_iterations):
-    """Fit in this process; give seconds a bag and iteration, and the peak of resident memory in MB."""
+    """Fit in this process; return seconds per bag and iteration, and peak resident memory in MB."""
     warnings.simplefilter("ignore")
     options = {"anneal": None, "tol": 0.0, "random_state": 0}
-    small = sp.csr_array(sources.load(path)[:3000])
+    small = sp.csr_array(readers.load(path)[:3000])
     cg.CountingGrid((32, 32), 5, max_iter=1, **options).fit(small)
-    X = sources.load(path)
+    X = readers.load(path)
     if is_held:
         X = sp.csr_array((X.data.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
     times = [time.perf_counter()]
@@ -70,11 +70,11 @@ def main():
     rows = [[name, f"{each['seconds'] * 1e6:.1f}", f"{each['megabytes']:.0f}"] for name, each in found.items()]
     speed = found["in memory"]["seconds"] / found["on disk"]["seconds"]
     table(
-        f"{options.bags} bags ({size:.0f} MB), {options.features} features, 32x32 (bars: 2500 MB, 70% of the speed)",
-        ["bags", "microseconds a bag", "peak MB"],
+        f"{options.bags} bags ({size:.0f} MB), {options.features} features, 32x32 (limits: 2500 MB, 70% of the speed)",
+        ["bags", "microseconds per bag", "peak MB"],
         rows,
     )
-    print(f"  speed from disk, of that in memory: {100 * speed:.0f}%")
+    print(f"  speed from disk relative to memory: {100 * speed:.0f}%")
 
 
 if __name__ == "__main__":

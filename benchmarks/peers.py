@@ -20,7 +20,8 @@ import numpy as np
 
 import countinggrids as cg
 from common import Clock, as_fitted, table, windows
-from countinggrids import datasets, torus
+from countinggrids import datasets
+from countinggrids.core import torus
 
 N_TOPICS, N_TRIED, N_NEIGHBOURS = 64, 2000, 10
 PATIENCE, LONGEST = 3, 300
@@ -70,7 +71,7 @@ def counting_grid(news, batch_size):
         if iteration.stage == "learning" and iteration.beta >= 1 and iteration.number % 5 == 0:
             clock.note(lambda: foretold(iteration))
 
-    model.fit(news.train, callback=look, batch_size=batch_size)
+    model.set_params(batch_size=batch_size).fit(news.train, callback=look)
     clock.note(lambda: news.perplexity(model.transform(news.shown), windows(model.pi_, WINDOW)))
     return clock, model
 

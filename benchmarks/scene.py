@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 
 import countinggrids as cg
 from common import table
-from countinggrids import demo
-from countinggrids.alignment import align
+from countinggrids.core.alignment import align
+from countinggrids.reproduce import demo
 
-GRID, WINDOW, N_COLOURS = demo.TREES_GRID, 16, demo.N_COLOURS
+GRID, WINDOW, N_COLORS = demo.TREES_GRID, 16, demo.N_COLORS
 ONE_BAG = {"location_prior": "uniform", "eta": 0.01, "anneal": (0.01, 1.03, 1.0), "max_iter": 1000}
 MODELS = {
     "2x2": (2, lambda seed: cg.CountingGrid(GRID, WINDOW, 2, random_state=seed)),
@@ -59,10 +59,10 @@ def main():
         shares, began = [], time.perf_counter()
         for seed in range(arguments.seeds):
             corners, maps = windows(labels, seed)
-            X = cg.bag(maps, sections, N_COLOURS)
+            X = cg.bag(maps, sections, N_COLORS)
             model = make(seed).fit(X)
             alignment = align(model.locate(X), corners, GRID, has_symmetries="1x1" in name)
-            shares.append(alignment.is_right.mean())
+            shares.append(alignment.is_correct.mean())
             if seed == 0:
                 figure = Figure(figsize=(8, 4), layout="constrained")
                 left, right = figure.subplots(1, 2)

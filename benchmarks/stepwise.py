@@ -64,7 +64,7 @@ def fitted(train, test, shapes, batch_size, seed):
         if iteration.stage == "learning" and iteration.beta >= 1 and iteration.number % 3 == 0:
             clock.note(lambda: as_fitted(iteration, shapes["window"]).perplexity(test))
 
-    model = cg.CountingGrid(**shapes, random_state=seed).fit(train, batch_size=batch_size, callback=look)
+    model = cg.CountingGrid(**shapes, batch_size=batch_size, random_state=seed).fit(train, callback=look)
     clock.note(lambda: model.perplexity(test))
     return clock
 

@@ -1,10 +1,10 @@
-"""A map of words: what the functions of NumPy, SciPy and scikit-learn say they do.
+"""A map of words: the docstrings of NumPy, SciPy and scikit-learn.
 
 python examples/docstrings.py
 python examples/docstrings.py --picture docs/explorer.png    (needs playwright and Chromium)
 
-Reads the docstrings of the packages that are installed, lays them out on a torus, and writes a page to walk through
-them, docstrings.html: statistics here, linear algebra there, and between them what uses both.
+Reads the docstrings of the installed packages, fits a counting grid to them, and writes an interactive map,
+docstrings.html: statistics in one region, linear algebra in another, and functions that use both between them.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from pathlib import Path
 from PIL import Image
 
 import countinggrids as cg
-from countinggrids.explore import Atlas, export
+from countinggrids.explore import ItemMap, export
 from countinggrids.features import Words
 from countinggrids.features.text import Document
 
-ROOMS = {
+MODULES = {
     "numpy": "fft linalg ma polynomial random",
     "scipy": "cluster.hierarchy fft integrate interpolate io linalg ndimage optimize signal sparse sparse.csgraph "
     "sparse.linalg spatial spatial.distance special stats",
@@ -34,30 +34,30 @@ ROOMS = {
 
 
 def docstrings():
-    """Give the docstrings of public functions and classes, each once."""
+    """Yield the docstrings of public functions and classes, each once."""
     seen = set()
-    for package, rooms in ROOMS.items():
-        for name in [package, *(f"{package}.{room}" for room in rooms.split())]:
+    for package, modules in MODULES.items():
+        for name in [package, *(f"{package}.{module}" for module in modules.split())]:
             module = importlib.import_module(name)
             for public, value in vars(module).items():
                 text = (inspect.getdoc(value) or "") if callable(value) and not public.startswith("_") else ""
                 if len(text) > 500 and text not in seen:
                     seen.add(text)
-                    # Of an example only the words count, and not what it prints.
+                    # Without the code of examples.
                     yield Document(re.sub(r"(?m)^(>>>|\.\.\.).*$", "", text), f"{name}.{public}", label=name)
 
 
 def main():
-    words = Words(min_df=6, max_df=0.12, stop_words="english", token_pattern=r"(?u)\b[^\W\d_]{3,}\b")
+    words = Words(min_df=6, max_df=0.12, stop_words="english", min_length=3)
     collection = cg.Collection.from_texts(docstrings(), words)
     print(collection)
-    model = cg.CountingGrid((32, 32), (5, 5), random_state=0, verbose=1).fit(collection.counts)
-    size = export(Atlas(model, collection, "What the functions of scientific Python say they do"), "docstrings.html")
+    model = cg.CountingGrid((32, 32), (5, 5), random_state=0, verbose=1).fit(collection)
+    size = export(ItemMap(model, collection, "Docstrings of scientific Python"), "docstrings.html")
     print(f"docstrings.html, {size / 1e6:.1f} MB")
 
 
-def photograph(page, picture):
-    """Take a picture of the page in a browser, after a search."""
+def take_screenshot(page, picture):
+    """Save a screenshot of the page after a search."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
@@ -73,8 +73,8 @@ def photograph(page, picture):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--picture", help="where to save a picture of the page")
+    parser.add_argument("--picture", help="file for a screenshot of the page")
     picture = parser.parse_args().picture
     main()
     if picture:
-        photograph(Path("docstrings.html"), picture)
+        take_screenshot(Path("docstrings.html"), picture)

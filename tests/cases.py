@@ -4,12 +4,13 @@ from math import prod
 
 import numpy as np
 
-from countinggrids import em, engine
-from countinggrids.bags import coarsen
-from countinggrids.geometry import Geometry
-from countinggrids.products import DenseCounts, SparseCounts
+from countinggrids.core import em
+from countinggrids.core.geometry import Geometry
+from countinggrids.data.counts import coarsen
+from countinggrids.kernels.counts import DenseCounts, SparseCounts
+from countinggrids.kernels.threads import Threads
 
-ENGINE = engine.Threads(1)
+POOL = Threads(1)
 
 GEOMETRIES = {
     "counting grid, 1 axis": Geometry.of(7, 3),
@@ -62,6 +63,16 @@ def as_bags(counts, geometry, kind=DenseCounts, weights=None, dtype="float64"):
         kind(matrix, n_features, geometry.painted_offsets, geometry.grid),
         np.ones(len(counts), dtype) if weights is None else np.asarray(weights, dtype),
     )
+
+
+def statistics_of(bags, grid, geometry, beta=1.0, pool=POOL):
+    """Compute the expected sufficient statistics of some bags."""
+    return em.e_step(bags, em.windows_of(grid, geometry, beta, pool), geometry, pool)
+
+
+def posterior_of(bags, grid, geometry, beta=1.0):
+    """Compute q and log p(bag)."""
+    return em.posterior(bags.matched, em.windows_of(grid, geometry, beta, POOL), POOL)
 
 
 def scene_windows(scene, size, n_windows, seed):

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import countinggrids as cg
-from cases import ENGINE, GEOMETRIES, as_bags, random_counts, random_grid
-from countinggrids import em, engine
-from countinggrids.geometry import Geometry
-from countinggrids.products import DenseCounts, SparseCounts
+from cases import GEOMETRIES, POOL, as_bags, random_counts, random_grid, statistics_of
+from countinggrids.core import em
+from countinggrids.core.geometry import Geometry
+from countinggrids.kernels import threads
+from countinggrids.kernels.counts import DenseCounts, SparseCounts
 
 seeds = st.integers(0, 2**32 - 1)
 rows = st.sampled_from(sorted(GEOMETRIES))
@@ -23,8 +24,8 @@ def test_the_m_step_conserves_the_counts_of_every_feature(seed, row, kind, dtype
     rng, geometry = np.random.default_rng(seed), GEOMETRIES[row]
     counts = random_counts(rng, geometry)
     grid = random_grid(rng, geometry, dtype=dtype)
-    statistics = em.e_step([as_bags(counts, geometry, kind, dtype=dtype)], grid, geometry, 1.0, ENGINE)
-    shared = em.expected_counts(grid.pi, statistics.seen, geometry.block(painted=True))
+    statistics = statistics_of(as_bags(counts, geometry, kind, dtype=dtype), grid, geometry)
+    shared = em.expected_counts(grid.pi, statistics.A, geometry.block(painted=True))
     by_feature = counts.reshape(len(counts), -1, len(grid.pi)).sum(axis=(0, 1))
     tolerance = 1e-5 if dtype == "float32" else 1e-11
     np.testing.assert_allclose(shared.reshape(len(grid.pi), -1).sum(axis=1), by_feature, rtol=tolerance, atol=tolerance)
@@ -45,9 +46,9 @@ def test_the_objective_never_falls_where_it_must_not(seed, row, prior, pseudocou
     eta = np.full(len(grid.pi), pseudocount)
     objectives = []
     for _ in range(6):
-        statistics = em.e_step([bags], grid, geometry, 1.0, ENGINE)
-        grid, log_density = em.m_step(grid, statistics, geometry, eta, prior, ENGINE)
-        objectives.append(statistics.log_likelihood + log_density)
+        statistics = statistics_of(bags, grid, geometry)
+        objectives.append(statistics.log_likelihood + em.log_density(grid.pi, eta, POOL))
+        grid = em.m_step(grid, statistics, geometry, eta, prior, POOL)
     assert np.diff(objectives).min() > -1e-9 * abs(objectives[0])
 
 
@@ -57,10 +58,10 @@ def test_cutting_the_bags_into_blocks_changes_nothing(seed, row, kind, block, ch
     rng, geometry = np.random.default_rng(seed), GEOMETRIES[row]
     counts, grid = random_counts(rng, geometry), random_grid(rng, geometry)
     bags = as_bags(counts, geometry, kind)
-    whole = em.e_step([bags], grid, geometry, 1.0, ENGINE)
-    small = engine.Threads(1, block_entries=block * geometry.n_cells // 4, chunk_entries=chunk * geometry.n_cells // 8)
-    cut = em.e_step([bags], grid, geometry, 1.0, small)
-    for ours, theirs in zip(cut[:3], whole[:3], strict=True):
+    whole = statistics_of(bags, grid, geometry)
+    small = threads.Threads(1, block_entries=block * geometry.n_cells // 4, piece_entries=chunk * geometry.n_cells // 8)
+    cut = statistics_of(bags, grid, geometry, pool=small)
+    for ours, theirs in zip(cut, whole, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
 
 
@@ -72,9 +73,9 @@ def test_rolling_the_grid_rolls_everything(seed, row, kind, steps):
     axes = tuple(range(-len(geometry.grid), 0))
     steps = steps[: len(axes)]
     rolled = em.Grid(np.roll(grid.pi, steps, axes), np.roll(grid.log_prior, steps, axes))
-    before = em.e_step([bags], grid, geometry, 1.0, ENGINE)
-    after = em.e_step([bags], rolled, geometry, 1.0, ENGINE)
-    np.testing.assert_allclose(after.seen, np.roll(before.seen, steps, axes), rtol=1e-9, atol=1e-12)
+    before = statistics_of(bags, grid, geometry)
+    after = statistics_of(bags, rolled, geometry)
+    np.testing.assert_allclose(after.A, np.roll(before.A, steps, axes), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(after.usage, np.roll(before.usage, steps, axes), rtol=1e-9, atol=1e-12)
     assert after.log_likelihood == pytest.approx(before.log_likelihood)
 
@@ -87,9 +88,9 @@ def test_permuting_bags_or_features_permutes_the_results(seed, kind):
     bag_order, feature_order = rng.permutation(len(counts)), rng.permutation(4)
     shuffled = counts.reshape(len(counts), -1, 4)[bag_order][:, :, feature_order].reshape(counts.shape)
     moved = grid._replace(pi=grid.pi[feature_order])
-    before = em.e_step([as_bags(counts, geometry, kind)], grid, geometry, 1.0, ENGINE)
-    after = em.e_step([as_bags(shuffled, geometry, kind)], moved, geometry, 1.0, ENGINE)
-    np.testing.assert_allclose(after.seen, before.seen[feature_order], rtol=1e-9, atol=1e-12)
+    before = statistics_of(as_bags(counts, geometry, kind), grid, geometry)
+    after = statistics_of(as_bags(shuffled, geometry, kind), moved, geometry)
+    np.testing.assert_allclose(after.A, before.A[feature_order], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(after.usage, before.usage, rtol=1e-9, atol=1e-12)
 
 

@@ -1,15 +1,12 @@
 """Counting grids: bags of features laid out on a torus, so that nearby windows explain similar bags."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from countinggrids.bags import bag
-    from countinggrids.collection import Collection
-    from countinggrids.rows import CountingGrid, DiscreteEpitome, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
-    from countinggrids.storage import load
-    from countinggrids.uses import (
+    from countinggrids.data.collection import Collection
+    from countinggrids.features.bagger import Bagger, bag
+    from countinggrids.meta import (
         BagCoarsener,
         BagScaler,
         CapacitySearch,
@@ -18,31 +15,41 @@ if TYPE_CHECKING:
         GridNeighbors,
         PlaceTracker,
         ScoreSpace,
+        compare,
+        find_regions,
+        region_means,
     )
+    from countinggrids.models import CountingGrid, DiscreteEpitome, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
+    from countinggrids.models.storage import load
 
-__version__ = version("countinggrids")
+__version__ = "0.2.0"
 
 _HOMES = {
-    "Collection": "collection",
-    "bag": "bags",
-    "load": "storage",
-    "CountingGrid": "rows",
-    "MixtureOfUnigrams": "rows",
-    "SpatialBagOfWords": "rows",
-    "DiscreteEpitome": "rows",
-    "HybridEpitome": "rows",
-    "BagCoarsener": "uses",
-    "BagScaler": "uses",
-    "CapacitySearch": "uses",
-    "GridClassifier": "uses",
-    "GridClusters": "uses",
-    "GridNeighbors": "uses",
-    "PlaceTracker": "uses",
-    "ScoreSpace": "uses",
+    "Collection": "data.collection",
+    "bag": "features.bagger",
+    "Bagger": "features.bagger",
+    "load": "models.storage",
+    "CountingGrid": "models",
+    "MixtureOfUnigrams": "models",
+    "SpatialBagOfWords": "models",
+    "DiscreteEpitome": "models",
+    "HybridEpitome": "models",
+    "BagCoarsener": "meta",
+    "BagScaler": "meta",
+    "CapacitySearch": "meta",
+    "GridClassifier": "meta",
+    "GridClusters": "meta",
+    "GridNeighbors": "meta",
+    "PlaceTracker": "meta",
+    "ScoreSpace": "meta",
+    "compare": "meta",
+    "find_regions": "meta",
+    "region_means": "meta",
 }
 __all__ = [
     "BagCoarsener",
     "BagScaler",
+    "Bagger",
     "CapacitySearch",
     "Collection",
     "CountingGrid",
@@ -57,7 +64,10 @@ __all__ = [
     "SpatialBagOfWords",
     "__version__",
     "bag",
+    "compare",
+    "find_regions",
     "load",
+    "region_means",
 ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hands import WIDE, settle
-from maps import HOSTILE, atlas_of, browsing, draw, saved, texts
+from maps import HOSTILE, browsing, draw, item_map_of, saved, texts
 
 import countinggrids as cg
 from countinggrids import datasets
@@ -55,7 +55,7 @@ def harmful(folder):
         Document(f"{text} tea cup milk", text, "javascript:window.harmed=4", text, path=text, time=float(i))
         for i, text in enumerate(HOSTILE)
     ]
-    words = Words(token_pattern=r"\S+", lowercase=False)
+    words = Words(tokenizer="whitespace", lowercase=False, min_length=1, keep=("html", "numbers"))
     collection = cg.Collection.from_texts([*plain, *bad], words)
     return saved(folder / "harmful", collection, cg.CountingGrid((8, 8), (3, 3), random_state=0))
 
@@ -68,13 +68,13 @@ def ring(folder):
 
 
 @pytest.fixture(scope="session")
-def story_atlas(stories):
-    return atlas_of(stories)
+def story_map(stories):
+    return item_map_of(stories)
 
 
 @pytest.fixture(scope="session")
-def walk_atlas(walks):
-    return atlas_of(walks)
+def walk_map(walks):
+    return item_map_of(walks)
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +105,7 @@ def addresses(stories, walks, harmful, ring, folder):
         ports = {"stories": first, "walks": second, "harmful": third}
         found = {name: f"http://127.0.0.1:{port}/" for name, port in ports.items()}
         for name, files in (("stories", stories), ("walks", walks), ("harmful", harmful), ("ring", ring)):
-            export(atlas_of(files), folder / f"{name}.html")
+            export(item_map_of(files), folder / f"{name}.html")
             found[f"{name}.html"] = (folder / f"{name}.html").as_uri()
         yield found
 

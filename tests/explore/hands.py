@@ -28,13 +28,13 @@ def until(page, condition):
     raise AssertionError(f"never came true: {condition}")
 
 
-def told(page):
+def params(page):
     """Read the view from the address."""
     return dict(part.split("=", 1) for part in page.evaluate("location.hash").lstrip("#").split("&") if "=" in part)
 
 
 def view(page):
-    now = told(page)
+    now = params(page)
     return tuple(float(now[name]) for name in ("row", "column", "scale"))
 
 
@@ -46,7 +46,7 @@ def on_screen(page, place):
     """Where a place of the map (in cells) is on the screen, in the round nearest to the middle."""
     row, column, scale = view(page)
     frame = box(page)
-    grid = page.evaluate("fetch('map.json').then((answer) => answer.json()).then((chart) => chart.grid)")
+    grid = page.evaluate("fetch('map.json').then((answer) => answer.json()).then((data) => data.grid)")
     away = [(to + 0.5 - at + n / 2) % n - n / 2 for to, at, n in zip(place, (row, column), grid, strict=True)]
     return frame["x"] + frame["width"] / 2 + away[1] * scale, frame["y"] + frame["height"] / 2 + away[0] * scale
 

@@ -9,14 +9,15 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import countinggrids as cg
-from countinggrids.explore import Atlas
+from countinggrids.data import collection_file, container
+from countinggrids.explore import ItemMap
 from countinggrids.features.text import Document
 
 TOPICS = {
     "kitchen": "tea cup milk spoon kettle sugar bread butter oven plate",
     "station": "train track ticket platform signal whistle guard wagon tunnel bridge",
     "garden": "rose tulip spade hedge bee soil seed rain lawn frog",
-    "harbour": "boat sail anchor gull tide rope crane dock salt wave",
+    "harbor": "boat sail anchor gull tide rope crane dock salt wave",
 }
 HOSTILE = (
     "<script>window.harmed = 1</script>",
@@ -78,27 +79,48 @@ def saved(stem, collection, model):
     return files
 
 
-def atlas_of(files):
-    return Atlas(cg.load(files[0]), cg.Collection.load(files[1]), files[1].stem)
+def claiming(made, path, root):
+    """Write a collection of images again, with absolute paths and a folder that it claims to be theirs."""
+    collection = cg.Collection.load(made[1])
+    paths = [str(collection.items.path(i)) for i in range(len(collection))]
+    items = collection.items.with_columns(path=paths)
+    cg.Collection(collection.counts, collection.vocabulary, items, (2, 2), collection.steps).save(path)
+    facts, arrays = container.read(path, collection_file.FORMAT, collection_file.VERSION)
+    container.write(path, facts | {"root": root}, {name: np.array(array) for name, array in arrays.items()})
+
+
+def item_map_of(files):
+    return ItemMap(cg.load(files[0]), cg.Collection.load(files[1]), files[1].stem)
 
 
 @contextlib.contextmanager
 def browsing(files, *options):
     """Run `countinggrids browse` as a program of its own; give its port."""
-    command = [sys.executable, "-m", "countinggrids.cli", "browse", *map(str, files), "--port", "0", *options]
+    with running("-m", "countinggrids.cli", "browse", *map(str, files), "--port", "0", *options) as (_, port):
+        yield port
+
+
+@contextlib.contextmanager
+def running(*arguments):
+    """Run a Python program that serves; give it and its port."""
+    command = [sys.executable, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             line = program.stdout.readline()
             assert line.startswith("http://"), program.stderr.read()
-            yield int(line.split()[0].rstrip("/").rpartition(":")[2])
+            yield program, int(line.split()[0].rstrip("/").rpartition(":")[2])
         finally:
             program.send_signal(2)
-            program.wait(10)
+            try:
+                program.wait(10)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                raise
 
 
 def ask(port, path, method="GET", body=None, **headers):
     """Make a request; give status, headers and body."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=100)
     connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     content = answer.read()

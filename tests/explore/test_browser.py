@@ -1,21 +1,21 @@
-"""The map in a real browser: drawing and moving it, its address, keys, fingers and colours."""
+"""The map in a real browser: drawing and moving it, its address, keys, fingers and colors."""
 
 import re
 
 import numpy as np
 import pytest
-from hands import PHONE, WIDE, box, drag, picture, pixels, settle, told, until, view
+from hands import PHONE, WIDE, box, drag, params, picture, pixels, settle, until, view
 
 
 @pytest.mark.parametrize("name", ["stories", "walks", "stories.html", "walks.html"])
 def test_the_map_is_drawn(visit, name):
     page = visit(name)
-    colours = page.evaluate(
+    colors = page.evaluate(
         """() => { const map = document.getElementById("map");
         const pixels = new Uint32Array(map.getContext("2d").getImageData(0, 0, map.width, map.height).data.buffer);
         return new Set(pixels).size; }"""
     )
-    assert colours > 100
+    assert colors > 100
     assert page.title() == name.removesuffix(".html")
     assert page.locator("#count").inner_text() == ("80" if "stories" in name else "48")
 
@@ -67,33 +67,33 @@ def test_more_words_appear_as_one_comes_closer(visit):
         return new Promise((done) => setTimeout(() => { pen.fillText = draw; done([...drawn]); }, 500));
     }"""
     far, near = page.evaluate(count, 30), page.evaluate(count, 139)
-    names = set(atlas_names(page))
+    names = set(map_names(page))
     assert far
     assert set(far) <= names
     assert any(text not in names for text in near), "titles appear beside their dots"
 
 
-def atlas_names(page):
-    return page.evaluate("fetch('map.json').then((answer) => answer.json()).then((chart) => chart.names)")
+def map_names(page):
+    return page.evaluate("fetch('map.json').then((answer) => answer.json()).then((data) => data.names)")
 
 
 def test_the_address_brings_the_view_back(visit):
     page = visit("walks")
     page.uncheck("#legend label:has-text('sea') input")
-    page.select_option("#colour", "time")
+    page.select_option("#color", "time")
     page.click("#zoom-in")
     page.click("#theme")
     drag(page, 77, -31)
     page.locator("#detail")
     settle(page)
     again = visit("walks", page.evaluate("location.hash"))
-    assert told(again) == told(page)
+    assert params(again) == params(page)
     # The address is rounded, by less than a pixel.
     assert np.abs(pixels(again) - pixels(page)).mean() < 4
 
 
 @pytest.mark.parametrize(
-    "hash", ["#row=abc&scale=-5&item=999&cell=99,1&colour=x&range=9", "#%%%&&==", "#item=-1&sequence=none&hide=none"]
+    "hash", ["#row=abc&scale=-5&item=999&cell=99,1&color=x&range=9", "#%%%&&==", "#item=-1&sequence=none&hide=none"]
 )
 def test_an_address_that_makes_no_sense_does_no_harm(visit, hash):
     page = visit("walks", hash)
@@ -106,7 +106,7 @@ def test_an_address_that_makes_no_sense_does_no_harm(visit, hash):
 def test_an_address_meant_for_another_map_draws_this_one(visit, name, hash):
     page = visit(name, hash)
     assert page.locator("#detail h2").count() == 1
-    assert "hide" not in told(page)
+    assert "hide" not in params(page)
 
 
 def test_an_address_with_a_view_and_a_search_keeps_the_view(visit):
@@ -158,13 +158,13 @@ def test_the_keyboard_alone_is_enough(visit):
     assert re.match(r"Row \d+, column \d+: \w+", page.locator("#live").inner_text())
     page.keyboard.press("Enter")
     settle(page)
-    assert {"cell", "item"} & told(page).keys()
+    assert {"cell", "item"} & params(page).keys()
     assert page.evaluate("document.activeElement.id") == "detail"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "close"
     page.keyboard.press("Escape")
     settle(page)
-    assert not {"cell", "item"} & told(page).keys()
+    assert not {"cell", "item"} & params(page).keys()
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "query"
     page.keyboard.type("rose bee")
@@ -173,7 +173,7 @@ def test_the_keyboard_alone_is_enough(visit):
     page.locator("#detail button[data-item]").first.focus()
     page.keyboard.press("Enter")
     settle(page)
-    assert "item" in told(page)
+    assert "item" in params(page)
 
 
 def test_every_control_has_a_name(visit):
@@ -198,8 +198,8 @@ def test_it_works_at_phone_width_and_with_fingers(visit):
     client = page.context.new_cdp_session(page)
 
     def touch(kind, *points):
-        told = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
-        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+        touches = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
     x, y = frame["x"] + 190, frame["y"] + 140
     touch("touchStart", (x, y))
@@ -236,14 +236,12 @@ def test_light_and_dark_follow_the_system_and_can_be_changed(visit):
     settle(page)
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     assert picture(page) != night
-    assert told(page)["theme"] == "light"
+    assert params(page)["theme"] == "light"
 
 
-def test_a_notebooks_frame_shows_the_map(browser, story_atlas, tmp_path):
+def test_a_notebooks_frame_shows_the_map(browser, story_map, tmp_path):
     outer = tmp_path / "notebook.html"
-    outer.write_text(
-        f"<!doctype html><h1>notebook</h1>{story_atlas.model.explore(story_atlas.collection)._repr_html_()}"
-    )
+    outer.write_text(f"<!doctype html><h1>notebook</h1>{story_map.model.explore(story_map.collection)._repr_html_()}")
     page = browser.new_page()
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -254,6 +252,6 @@ def test_a_notebooks_frame_shows_the_map(browser, story_atlas, tmp_path):
     inner.locator("#close").wait_for()
     inner.locator("#query").fill("train ticket")
     inner.locator("#query").press("Enter")
-    inner.get_by_text("Known words").wait_for()
+    inner.get_by_text("contain all words").wait_for()
     assert problems == []
     page.close()

@@ -5,19 +5,20 @@ import re
 
 import numpy as np
 import pytest
-from hands import box, on_screen, picture, settle, told, until
-from maps import HOSTILE, ask
+from hands import box, on_screen, params, picture, settle, until
+from maps import HOSTILE, ask, claiming, item_map_of
 
-from countinggrids.explore import views
+from bombs import png
+from countinggrids.explore import export, views
 
 
-def test_hovering_shows_the_features_of_the_window(visit, story_atlas):
+def test_hovering_shows_the_features_of_the_window(visit, story_map):
     page = visit("stories")
-    row, column = (int(n) for n in np.unravel_index(story_atlas.usage.argmax(), (10, 12)))
-    x, y = on_screen(page, np.array([row, column]) + story_atlas.middle)
+    row, column = (int(n) for n in np.unravel_index(story_map.usage.argmax(), (10, 12)))
+    x, y = on_screen(page, np.array([row, column]) + story_map.middle)
     page.mouse.move(x, y)
     shown = page.locator("#hover").inner_text()
-    for feature in views.cell(story_atlas, row, column)["features"][:8]:
+    for feature in views.cell(story_map, row, column)["features"][:8]:
         assert feature["name"] in shown
     page.mouse.move(x, 10)
     assert page.locator("#hover").is_hidden()
@@ -29,9 +30,9 @@ def test_a_click_opens_the_window_with_the_items_of_its_json_twin(visit, address
     for x, y in ((300, 200), (420, 333), (510, 517)):
         page.mouse.click(frame["x"] + x, frame["y"] + y)
         settle(page)
-        if "cell" in told(page):
+        if "cell" in params(page):
             break
-    row, column = told(page)["cell"].split("%2C")
+    row, column = params(page)["cell"].split("%2C")
     twin = json.loads(ask(port(addresses["stories"]), f"/cell/{row}/{column}.json")[2])
     assert [int(node.get_attribute("data-item")) for node in page.locator("#detail button[data-item]").all()] == [
         each["item"] for each in twin["items"]
@@ -46,31 +47,31 @@ def port(address):
 
 
 @pytest.mark.parametrize("name", ["stories", "stories.html"])
-def test_an_item_opens_with_text_link_date_posterior_and_neighbours(visit, name, story_atlas):
+def test_an_item_opens_with_text_link_date_posterior_and_neighbors(visit, name, story_map):
     page = visit(name, "#item=17")
     lit = picture(page)
     detail = page.locator("#detail")
     assert detail.locator("h2").inner_text() == "story 17"
-    assert detail.locator(".text").inner_text() == story_atlas.collection.items["text"][17]
+    assert detail.locator(".text").inner_text() == story_map.collection.items["text"][17]
     assert detail.locator("a").get_attribute("href") == "https://example.org/17"
     assert "2020-09-30" in detail.locator(".facts").inner_text()
     assert [int(node.get_attribute("data-item")) for node in detail.locator("button[data-item]").all()] == [
-        each["item"] for each in views.item(story_atlas, 17)["neighbours"]
+        each["item"] for each in views.item(story_map, 17)["neighbors"]
     ]
     page.click("#close")
     settle(page)
-    assert "item" not in told(page)
+    assert "item" not in params(page)
     assert picture(page) != lit
 
 
-def test_a_click_on_a_picture_opens_it_in_full(visit, walk_atlas):
+def test_a_click_on_a_picture_opens_it_in_full(visit, walk_map):
     page = visit("walks")
-    page.mouse.click(*nearest_thumb(page, walk_atlas.places[0]))
+    page.mouse.click(*nearest_thumb(page, walk_map.places[0]))
     settle(page)
-    item = int(told(page)["item"])
+    item = int(params(page)["item"])
     image = page.locator("#detail img.own")
     until(page, "document.querySelector('#detail img.own').naturalWidth === 96")
-    assert image.get_attribute("alt") == views.title(walk_atlas, item)
+    assert image.get_attribute("alt") == views.title(walk_map, item)
     assert page.locator("#detail canvas.thumb").count() == 12
 
 
@@ -86,24 +87,58 @@ def nearest_thumb(page, place):
 
 
 @pytest.mark.parametrize("name", ["stories", "stories.html"])
-def test_a_search_lights_the_map_up(visit, name, story_atlas):
+def test_a_search_lists_and_marks_the_items_with_the_words(visit, name, story_map):
     page = visit(name)
     dark = picture(page)
-    page.fill("#query", "train ticket zebra")
+    page.fill("#query", "train ticket")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#detail .items")
+    page.wait_for_selector("#detail mark")
     settle(page)
     assert picture(page) != dark
-    assert "Known words: ticket, train" in page.locator("#detail").inner_text().replace(
-        "train, ticket", "ticket, train"
-    )
-    found = [int(node.get_attribute("data-item")) for node in page.locator("#detail button[data-item]").all()]
-    labels = story_atlas.collection.items["label"]
-    assert {labels[item] for item in found[:10]} == {"station"}
-    assert told(page)["q"] == "train+ticket+zebra"
+    hits = story_map.text_search.find("train ticket")
+    assert f"{hits.n_all} items contain all words" in page.locator("#detail").inner_text()
+    assert listed_items(page)[: len(hits.items)] == hits.items[:60].tolist()
+    assert set(page.locator("#detail mark").all_inner_texts()) == {"train", "ticket"}
+    assert params(page)["q"] == "train+ticket"
+    marked = picture(page)
+    page.click("#would-fall")
+    settle(page)
+    assert picture(page) != marked
+    page.click("#no-labels")
+    assert "No item contains it. " in page.locator("#detail").inner_text()
+    page.click("#all-labels")
     page.fill("#query", "zebra")
     page.keyboard.press("Enter")
-    until(page, "document.getElementById('detail').innerText.includes('Nothing was found')")
+    until(page, "document.getElementById('detail').innerText.includes('No item contains it')")
+
+
+@pytest.mark.parametrize("name", ["stories", "stories.html"])
+def test_words_are_found_while_they_are_typed(visit, name, story_map):
+    page = visit(name)
+    page.locator("#query").press_sequentially("whis")
+    page.wait_for_selector("#detail mark")
+    assert listed_items(page)[:60] == story_map.text_search.find("whis*").items[:60].tolist()
+    page.fill("#query", '"tea cup" -milk')
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#detail h2').innerText.includes('milk')")
+    found = story_map.text_search.find('"tea cup" -milk').items.tolist()
+    assert listed_items(page)[: len(found)] == found
+
+
+def listed_items(page):
+    return [int(node.get_attribute("data-item")) for node in page.locator("#detail button[data-item]").all()]
+
+
+@pytest.mark.parametrize("name", ["stories", "stories.html"])
+def test_close_goes_back_to_the_search(visit, name):
+    page = visit(name, "#q=train")
+    page.wait_for_selector("#detail mark")
+    page.locator("#detail button[data-item]").first.click()
+    page.wait_for_selector("#detail .text mark")
+    page.click("#close")
+    until(page, "document.querySelector('#detail h2').innerText.includes('train')")
+    page.click("#close")
+    until(page, "document.querySelector('#detail h2').innerText === 'How to read this map'")
 
 
 @pytest.mark.parametrize("name", ["walks", "walks.html"])
@@ -111,26 +146,56 @@ def test_pictures_are_found_by_name(visit, name):
     page = visit(name)
     page.fill("#query", "houses")
     page.click("#search button")
-    until(page, "document.getElementById('detail').innerText.includes('Found by name: 16')")
+    until(page, "document.getElementById('detail').innerText.includes('16 items contain it')")
 
 
-def test_a_dropped_image_and_a_dropped_text_are_located(visit, walk_atlas, tmp_path):
+def test_a_dropped_image_and_a_dropped_text_are_located(visit, walk_map, tmp_path):
     page = visit("walks")
-    page.set_input_files("#file", walk_atlas.collection.items.path(20))
-    until(page, "document.getElementById('detail').innerText.includes('would fall here')")
+    page.set_input_files("#file", walk_map.collection.items.path(20))
+    until(page, "document.getElementById('detail').innerText.includes('Most likely place of')")
     items = [int(node.get_attribute("data-item")) for node in page.locator("#detail button[data-item]").all()]
     assert 20 in items[:10]
     (tmp_path / "broken.png").write_bytes(b"no image")
     page.set_input_files("#file", tmp_path / "broken.png")
-    until(page, "document.getElementById('detail').innerText.includes('wanted an image that Pillow opens')")
+    until(page, "document.getElementById('detail').innerText.includes('expected an image that Pillow opens')")
+    (tmp_path / "bomb.png").write_bytes(png(8191, 8191))
+    page.set_input_files("#file", tmp_path / "bomb.png")
+    until(
+        page, "document.getElementById('detail').innerText.includes('has 8191x8191 pixels; expected at most 33554432')"
+    )
     page = visit("stories")
     page.evaluate(
         """() => { const carried = new DataTransfer(); carried.setData("text/plain", "boat sail anchor");
         window.dispatchEvent(new DragEvent("drop", { dataTransfer: carried })); }"""
     )
-    until(page, "document.getElementById('detail').innerText.includes('would fall here')")
+    until(page, "document.getElementById('detail').innerText.includes('Most likely place of')")
     first = page.locator("#detail button[data-item]").first.get_attribute("data-item")
-    assert json.loads(ask_item(page, first))["label"] == "harbour"
+    assert json.loads(ask_item(page, first))["label"] == "harbor"
+
+
+def test_a_map_whose_images_are_refused_shows_its_items_without(visit, addresses, walks, tmp_path):
+    claiming(walks, tmp_path / "a.cg", "/")
+    with pytest.warns(UserWarning, match="48 of 48 images left out"):
+        export(item_map_of([walks[0], tmp_path / "a.cg"]), tmp_path / "map.html")
+    addresses["refused.html"] = (tmp_path / "map.html").as_uri()
+    page = visit("refused.html", "#item=3")
+    until(page, "document.getElementById('detail').innerText.includes('frame_003')")
+    assert page.locator("#detail img").count() == 0
+
+
+def test_thumbnails_are_asked_for_again_when_the_server_is_busy(browser, addresses):
+    page = browser.new_context().new_page()
+    answers = [503, 200]
+
+    def answer(route):
+        route.fulfill(status=503) if answers.pop(0) == 503 else route.continue_()
+
+    page.route("**/sheet/0.jpg", answer)
+    page.goto(addresses["walks"])
+    with page.expect_response(lambda answer: "sheet/0.jpg" in answer.url and answer.status == 200):
+        pass
+    page.context.close()
+    assert answers == []
 
 
 def ask_item(page, item):
@@ -156,10 +221,10 @@ def test_labels_splits_and_times_filter_the_items(visit):
     )
     assert page.locator("#count").inner_text() == "24 of 48"
     settle(page)
-    assert told(page)["range"] == "0%2C500"
-    for colour in ("split", "time", "sequence", ""):
+    assert params(page)["range"] == "0%2C500"
+    for color in ("split", "time", "sequence", ""):
         before = picture(page)
-        page.select_option("#colour", colour)
+        page.select_option("#color", color)
         settle(page)
         assert picture(page) != before
 
@@ -200,7 +265,7 @@ def test_one_can_go_back_to_what_was_open(visit):
 
 def test_a_late_answer_does_not_replace_a_newer_one(visit):
     page = visit("stories")
-    page.route("**/search.json?q=train", lambda route: (page.wait_for_timeout(800), route.continue_()))
+    page.route("**/search.json?all=1&q=train", lambda route: (page.wait_for_timeout(800), route.continue_()))
     page.fill("#query", "train")
     page.keyboard.press("Enter")
     page.fill("#query", "rose")
@@ -210,8 +275,8 @@ def test_a_late_answer_does_not_replace_a_newer_one(visit):
     assert "rose" in page.locator("#detail h2").inner_text()
 
 
-def test_a_filter_changes_what_is_listed(visit, walk_atlas):
-    row, column = (int(n) for n in np.unravel_index(walk_atlas.usage.argmax(), (12, 12)))
+def test_a_filter_changes_what_is_listed(visit, walk_map):
+    row, column = (int(n) for n in np.unravel_index(walk_map.usage.argmax(), (12, 12)))
     page = visit("walks", f"#cell={row},{column}")
     assert page.locator("#detail button[data-item]").count() > 0
     page.click("#no-labels")

@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 import countinggrids as cg
 from countinggrids import datasets
-from countinggrids.explore import Atlas, export
+from countinggrids.explore import ItemMap, export
 from countinggrids.features import Codebook, DenseSIFT, Textons, Words
 
 pytestmark = pytest.mark.slow
@@ -26,11 +26,11 @@ def unpacked(data, tmp_path_factory):
     return folder
 
 
-def shoot(chromium, atlas, name, tmp_path, act=lambda page: None):
-    """Export a map, look at it in a browser, do something there, and take a picture; give how many colours it has."""
+def shoot(chromium, item_map, name, tmp_path, act=lambda page: None):
+    """Export a map, look at it in a browser, do something there, and take a picture; give how many colors it has."""
     from playwright.sync_api import sync_playwright
 
-    export(atlas, tmp_path / "page.html")
+    export(item_map, tmp_path / "page.html")
     SHOTS.mkdir(parents=True, exist_ok=True)
     problems = []
     with sync_playwright() as started:
@@ -43,14 +43,14 @@ def shoot(chromium, atlas, name, tmp_path, act=lambda page: None):
         act(page)
         page.wait_for_timeout(1500)
         page.screenshot(path=SHOTS / f"{name}.png")
-        colours = page.evaluate(
+        colors = page.evaluate(
             """() => { const map = document.getElementById("map");
             const pixels = map.getContext("2d").getImageData(0, 0, map.width, map.height).data.buffer;
             return new Set(new Uint32Array(pixels)).size; }"""
         )
         browser.close()
     assert problems == []
-    return colours
+    return colors
 
 
 def test_scenes_as_textons_and_thumbnails(chromium, unpacked, tmp_path):
@@ -59,15 +59,15 @@ def test_scenes_as_textons_and_thumbnails(chromium, unpacked, tmp_path):
     textons = Textons(100, random_state=0).fit([items.path(i) for i in range(0, len(items), 10)])
     collection = cg.Collection.from_images(items, [textons], (2, 2))
     model = cg.CountingGrid((32, 32), (8, 8), (2, 2), **QUICK).fit(collection.counts)
-    atlas = Atlas(model, collection, "Scenes in textons")
-    assert shoot(chromium, atlas, "scenes", tmp_path) > 5000
+    item_map = ItemMap(model, collection, "Scenes in textons")
+    assert shoot(chromium, item_map, "scenes", tmp_path) > 5000
     near = lambda page: page.evaluate("location.hash = '#row=10&column=10&scale=90'")  # noqa: E731
-    assert shoot(chromium, atlas, "scenes_near", tmp_path, near) > 1000
+    assert shoot(chromium, item_map, "scenes_near", tmp_path, near) > 1000
 
 
 def test_news_as_a_map_of_words(chromium, data, tmp_path):
     documents = datasets.ap(data / "text" / "ap.txt")
-    words = Words(min_df=10, max_df=0.2, stop_words="english", token_pattern=r"(?u)\b[^\W\d_]{3,}\b")
+    words = Words(min_df=10, max_df=0.2, stop_words="english", min_length=3)
     collection = cg.Collection.from_texts(documents, words)
     model = cg.CountingGrid((24, 24), (5, 5), **QUICK).fit(collection.counts)
 
@@ -75,7 +75,7 @@ def test_news_as_a_map_of_words(chromium, data, tmp_path):
         page.fill("#query", "soviet troops germany")
         page.keyboard.press("Enter")
 
-    assert shoot(chromium, Atlas(model, collection, "AP news"), "ap", tmp_path, search) > 500
+    assert shoot(chromium, ItemMap(model, collection, "AP news"), "ap", tmp_path, search) > 500
 
 
 def test_newsgroups_as_a_map_of_words(chromium, data, tmp_path):
@@ -86,7 +86,7 @@ def test_newsgroups_as_a_map_of_words(chromium, data, tmp_path):
     kept = is_plain & (n_documents >= 20) & (n_documents < 0.1 * len(collection))
     collection = collection.take_features(kept)
     model = cg.CountingGrid((32, 32), (5, 5), **QUICK).fit(collection.counts)
-    assert shoot(chromium, Atlas(model, collection, "20 Newsgroups"), "newsgroups", tmp_path) > 500
+    assert shoot(chromium, ItemMap(model, collection, "20 Newsgroups"), "newsgroups", tmp_path) > 500
 
 
 def test_a_walk_as_a_path(chromium, data, unpacked, tmp_path):
@@ -101,4 +101,4 @@ def test_a_walk_as_a_path(chromium, data, unpacked, tmp_path):
         page.locator("#moment").focus()
         page.keyboard.press("End")
 
-    assert shoot(chromium, Atlas(model, collection, "Through the tower"), "walk", tmp_path, play) > 5000
+    assert shoot(chromium, ItemMap(model, collection, "Through the tower"), "walk", tmp_path, play) > 5000

@@ -2,11 +2,12 @@
 
 import contextlib
 import json
+import re
 import subprocess
 import sys
 
 import pytest
-from maps import ask, browsing
+from maps import ask, browsing, claiming
 
 from countinggrids.explore import page
 from countinggrids.explore.routes import LARGEST_TEXT, Routes
@@ -28,8 +29,8 @@ def test_the_page_and_its_data_are_served(stories_port):
     status, headers, content = ask(stories_port, "/")
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert b"<canvas" in content
-    told = json.loads(ask(stories_port, "/map.json")[2])
-    assert (told["items"]["n"], told["grid"], told["can_drop"]) == (80, [10, 12], True)
+    found = json.loads(ask(stories_port, "/map.json")[2])
+    assert (found["items"]["n"], found["grid"], found["can_drop"]) == (80, [10, 12], True)
 
 
 @pytest.mark.parametrize("path", ["/index.json", "/cell/3/4.json", "/item/17.json", "/search.json?q=tea", "/map.json"])
@@ -51,6 +52,15 @@ def test_images_are_served_decoded_and_encoded_anew(walks_port):
         assert content[:3] in (b"\xff\xd8\xff", b"\x89PN")
 
 
+@pytest.mark.parametrize("root", ["/", ""])
+def test_a_collection_that_claims_everything_gets_nothing(walks, tmp_path, root):
+    claiming(walks, tmp_path / "a.cg", root)
+    with browsing([walks[0], tmp_path / "a.cg"]) as port:
+        assert ask(port, "/item/3.jpg")[0] == ask(port, "/sheet/0.jpg")[0] == 404
+        assert json.loads(ask(port, "/map.json")[2])["sheets"] is None
+        assert ask(port, "/item/3.json")[0] == 200
+
+
 def test_a_policy_forbids_all_but_our_own_script(stories_port):
     policy = ask(stories_port, "/")[1]["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -67,7 +77,25 @@ def test_a_policy_forbids_all_but_our_own_script(stories_port):
         ({"host": "evil.example"}, 403),
         ({"host": "evil.example:8765"}, 403),
         ({"host": ""}, 403),
+        ({"host": "LocalHost:65535"}, 200),
+        ({"host": "[::1]"}, 200),
+        ({"host": "[0:0:0:0:0:0:0:1]:8765"}, 200),
         ({"host": "127.0.0.1.evil.example"}, 403),
+        ({"host": "[::1].evil.example"}, 403),
+        ({"host": "[::1]evil.example"}, 403),
+        ({"host": "[::1"}, 403),
+        ({"host": "[::1]:"}, 403),
+        ({"host": "[localhost]"}, 403),
+        ({"host": "[127.0.0.1]:80@evil.example"}, 403),
+        ({"host": "127.0.0.1:80@evil.example"}, 403),
+        ({"host": "127.0.0.1:evil.example"}, 403),
+        ({"host": "127.0.0.1:65536"}, 403),
+        ({"host": "127.0.0.1:-1"}, 403),
+        ({"host": "localhost."}, 403),
+        ({"host": "localhost:80:80"}, 403),
+        ({"host": "localhost, evil.example"}, 403),
+        ({"host": "localhost/evil.example"}, 403),
+        ({"host": "0x7f.1"}, 403),
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "no-cors"}, 403),
@@ -78,7 +106,7 @@ def test_requests_by_other_names_and_from_other_pages_are_refused(stories_port, 
     found, _, content = ask(stories_port, "/map.json", **headers)
     assert found == status
     if status == 403:
-        assert "wanted" in json.loads(content)["error"]
+        assert re.search("expected|must be", json.loads(content)["error"])
 
 
 @pytest.mark.parametrize(
@@ -134,17 +162,17 @@ def test_a_text_that_is_sent_is_located(stories_port):
         (b"tea " * (LARGEST_TEXT // 4 + 1), "text/plain", 413),
     ],
 )
-def test_what_cannot_be_located_is_told(stories_port, body, kind, status):
+def test_what_cannot_be_located_is_reported(stories_port, body, kind, status):
     found, _, content = ask(stories_port, "/locate.json", "POST", body, content_type=kind)
     assert found == status
-    assert "wanted" in json.loads(content)["error"]
+    assert re.search("expected|must be", json.loads(content)["error"])
 
 
-def test_an_image_that_is_sent_is_located(walks_port, walk_atlas):
-    path = walk_atlas.collection.items.path(20)
+def test_an_image_that_is_sent_is_located(walks_port, walk_map):
+    path = walk_map.collection.items.path(20)
     status, _, content = ask(walks_port, "/locate.json", "POST", path.read_bytes(), content_type="image/png")
     assert status == 200
-    assert json.loads(content)["posterior"][0][:2] == walk_atlas.model.locate(walk_atlas.collection.counts)[20].tolist()
+    assert json.loads(content)["posterior"][0][:2] == walk_map.model.locate(walk_map.collection.counts)[20].tolist()
     assert ask(walks_port, "/locate.json", "POST", b"GIF89a broken", content_type="image/gif")[0] == 422
     assert ask(walks_port, "/locate.json", "POST", b"tea", content_type="text/plain")[0] == 415
 
@@ -160,14 +188,14 @@ def test_another_page_cannot_post(stories_port):
     assert found[0] == 403
 
 
-def test_a_taken_port_is_told(stories_port, stories):
+def test_a_taken_port_is_reported(stories_port, stories):
     command = [sys.executable, "-m", "countinggrids.cli", "browse", *map(str, stories), "--port", str(stories_port)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 2
-    assert f"cannot listen at 127.0.0.1, port {stories_port}; wanted a free port of this machine" in result.stderr
+    assert f"port={stories_port} cannot be listened at; expected a free port of this machine" in result.stderr
 
 
-def test_an_address_told_to_listen_at_is_warned_of_and_takes_numbers(stories):
+def test_an_address_other_than_loopback_is_warned_of_and_takes_numbers(stories):
     with browsing(stories, "--host", "0.0.0.0", "--allow-host", "Maps.Example") as port:
         assert ask(port, "/index.json", host="192.0.2.7:8765")[0] == 200
         assert ask(port, "/index.json", host="maps.example")[0] == 200
@@ -176,14 +204,14 @@ def test_an_address_told_to_listen_at_is_warned_of_and_takes_numbers(stories):
 
 def test_get_tells_what_is_wrong(stories):
     command = [sys.executable, "-m", "countinggrids.cli", "browse", *map(str, stories), "--get"]
-    for path, message in (("/cell/99/0.json", "row is 99; wanted 0 to 9"), ("/", "wanted a view that ends in .json")):
+    for path, message in (("/cell/99/0.json", "row=99 must be from 0 to 9"), ("/", "must end in .json")):
         result = subprocess.run([*command, path], capture_output=True, text=True)
         assert (result.returncode, result.stdout) == (2, "")
         assert message in result.stderr
 
 
-def test_the_policy_knows_the_script_and_the_style(story_atlas):
-    answer = Routes(story_atlas).get("/", {})
+def test_the_policy_knows_the_script_and_the_style(story_map):
+    answer = Routes(story_map).get("/", {})
     script, style = page._script(), page._style()
     assert f"<script>{script}</script>" in answer.body.decode()
     assert f"<style>{style}</style>" in answer.body.decode()

@@ -85,11 +85,11 @@ def test_it_works_in_a_pipeline():
 
 
 def test_wrong_use_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="blocks 3 must divide size 128; try size 126"):
+    with pytest.raises(ValueError, match="blocks=3 must divide size=128; use for instance size=126"):
         Gist(blocks=3).transform([PHOTO])
-    with pytest.raises(ValueError, match=r"orientations is \(\); wanted integers"):
+    with pytest.raises(ValueError, match=r"orientations=\(\) must be integers"):
         Gist(orientations=()).transform([PHOTO])
-    with pytest.raises(ValueError, match="there are no images"):
+    with pytest.raises(ValueError, match="images is empty"):
         Gist().transform([])
-    with pytest.raises(BadItemError, match="not there"):
+    with pytest.raises(BadItemError, match="does not exist"):
         Gist().transform([tmp_path / "nothing.png"])

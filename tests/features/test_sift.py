@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_sample_image
 
-from countinggrids.features import DenseSIFT, pictures
+from countinggrids.features import DenseSIFT, image_files
 from countinggrids.features.maps import patch_corners
 from countinggrids.features.sift import describe
 
-PHOTO = pictures.read(load_sample_image("china.jpg"))[100:180, 200:300]
+PHOTO = image_files.read(load_sample_image("china.jpg"))[100:180, 200:300]
 
 
 def naive(pixels, top, left, patch):
     """Describe one patch, pixel by pixel, before lengths are evened out."""
     height, width = pixels.shape
-    grey = pixels.astype(float)
+    gray = pixels.astype(float)
     bins = np.zeros((4, 4, 8))
     for y in range(height):
         for x in range(width):
-            dx = (grey[y, min(x + 1, width - 1)] - grey[y, max(x - 1, 0)]) / 2
-            dy = (grey[min(y + 1, height - 1), x] - grey[max(y - 1, 0), x]) / 2
+            dx = (gray[y, min(x + 1, width - 1)] - gray[y, max(x - 1, 0)]) / 2
+            dy = (gray[min(y + 1, height - 1), x] - gray[max(y - 1, 0), x]) / 2
             for i in range(4):
                 for j in range(4):
                     down = 1 - abs(y - (top + (i + 0.5) * patch / 4 - 0.5)) / (patch / 4)
@@ -103,7 +103,7 @@ def test_long_sides_are_no_different(monkeypatch):
     np.testing.assert_allclose(dense.values, sparse.values, atol=1e-5)
 
 
-def test_grey_and_colour_give_the_same_on_a_grey_photo():
+def test_gray_and_color_give_the_same_on_a_gray_photo():
     [a, b] = DenseSIFT().transform([PHOTO, np.repeat(PHOTO[..., None], 3, axis=2)])
     np.testing.assert_allclose(a.values, b.values, atol=0.02)
 

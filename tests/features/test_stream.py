@@ -1,4 +1,4 @@
-"""Streams: lazy, in order, bounded, and deaf to bad items if asked to be."""
+"""Streams: lazy, in order, bounded, and without bad items if these are skipped."""
 
 import threading
 import time
@@ -84,11 +84,11 @@ def test_work_can_be_chained_and_parts_taken():
     assert list(stream.subset([7, 1])) == [71, 11]
 
 
-def test_progress_is_told():
-    told = []
-    list(Stream([1, 2], str, verbose=lambda done, total: told.append((done, total))))
-    list(Stream(iter([1]), str, verbose=lambda done, total: told.append((done, total))))
-    assert told == [(1, 2), (2, 2), (1, None)]
+def test_progress_is_reported():
+    calls = []
+    list(Stream([1, 2], str, callback=lambda done, total: calls.append((done, total))))
+    list(Stream(iter([1]), str, callback=lambda done, total: calls.append((done, total))))
+    assert calls == [(1, 2), (2, 2), (1, None)]
 
 
 def test_progress_is_written_every_two_seconds(capsys, monkeypatch):
@@ -101,10 +101,10 @@ def test_progress_is_written_every_two_seconds(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("photo.jpg", str), "wanted several items, such as a list of paths; put a single one in a list"),
-        ((3, str), "wanted several items"),
-        (([], str, 0), "n_jobs is 0; wanted None or a number of threads"),
-        (([], str, None, "ignore"), "on_error is 'ignore'; wanted 'raise' or 'skip'"),
+        (("photo.jpg", str), "source='photo.jpg' must be several items, such as a list of paths; use a list of one"),
+        ((3, str), "source=3 must be several items"),
+        (([], str, 0), "n_jobs=0 must be None or a number of threads"),
+        (([], str, None, "ignore"), "on_error='ignore' must be 'raise' or 'skip'"),
     ],
 )
 def test_wrong_use_is_refused(arguments, message):

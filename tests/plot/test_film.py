@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import countinggrids as cg
-from countinggrids import painting, plot
+from countinggrids import plot
 from countinggrids.features import Vocabulary
-from countinggrids.plot import encode, film, stage, writing
+from countinggrids.plot import encode, film, painting, stage, writing
 
-COLOURS = Vocabulary.of_colours(np.array([[250, 0, 0], [0, 250, 0], [0, 0, 250], [250, 250, 0]], np.uint8))
+COLORS = Vocabulary.of_colors(np.array([[250, 0, 0], [0, 250, 0], [0, 0, 250], [250, 250, 0]], np.uint8))
 WORDS = Vocabulary("words", ("tea", "for", "two", "cups"))
 
 
@@ -21,7 +21,7 @@ def counts():
     return np.vstack([rng.multinomial(30, p, 8) for p in rng.dirichlet(np.full(4, 0.3), 4)])
 
 
-def recorded(counts, vocabulary=COLOURS, every=5, seed=0, grid=(6, 8), window=(3, 4), **options):
+def recorded(counts, vocabulary=COLORS, every=5, seed=0, grid=(6, 8), window=(3, 4), **options):
     model = plot.watchable(cg.CountingGrid(grid, window, random_state=seed, **options), counts)
     made = plot.Film(model, vocabulary, counts[:3], every=every)
     return made, model.fit(counts, callback=made)
@@ -53,32 +53,32 @@ def test_every_kth_iteration_is_recorded(counts):
 def test_a_frame_shows_the_grid_as_it_was(counts):
     seen = []
     model = plot.watchable(cg.CountingGrid((6, 8), (3, 4), random_state=0), counts)
-    made = plot.Film(model, COLOURS, counts[:3], every=9)
+    made = plot.Film(model, COLORS, counts[:3], every=9)
 
-    def watch(now):
+    def record(now):
         made(now)
         seen.append(np.array(now.pi))
 
-    model.fit(counts, callback=watch)
+    model.fit(counts, callback=record)
     for frame in made.frames:
-        np.testing.assert_array_equal(frame.picture, painting.picture(seen[frame.number - 1], COLOURS, 1))
+        np.testing.assert_array_equal(frame.picture, painting.picture(seen[frame.number - 1], COLORS, 1))
 
 
 def test_the_last_places_are_where_the_model_puts_the_bags(counts):
     made, model = recorded(counts, every=1)
     q = model.transform(counts[:3]).reshape(3, 6, 8)
-    for place, trust, each in zip(made.frames[-1].places, made.frames[-1].trust, q, strict=True):
+    for place, probability, each in zip(made.frames[-1].places, made.frames[-1].probabilities, q, strict=True):
         around = np.ix_(np.arange(place[0] - 1, place[0] + 2) % 6, np.arange(place[1] - 1, place[1] + 2) % 8)
-        assert each[around].sum() == pytest.approx(trust, abs=0.05)
-    assert made.frames[0].trust.max() < 0.5 < made.frames[-1].trust.max()
+        assert each[around].sum() == pytest.approx(probability, abs=0.05)
+    assert made.frames[0].probabilities.max() < 0.5 < made.frames[-1].probabilities.max()
 
 
-def test_scouting_is_not_recorded_and_a_watchable_model_does_none(counts):
+def test_candidates_are_not_recorded_and_a_watchable_model_has_none(counts):
     stages = set()
     model = cg.CountingGrid((24, 32), (12, 16), random_state=0)
-    made = plot.Film(model, COLOURS)
+    made = plot.Film(model, COLORS)
     model.fit(counts, callback=lambda now: (stages.add(now.stage), made(now))[1])
-    assert stages == {"scouting", "learning"}
+    assert stages == {"candidates", "learning"}
     assert made.n_seen == model.n_iter_
     stages.clear()
     plot.watchable(model, counts).fit(counts, callback=lambda now: stages.add(now.stage))
@@ -214,7 +214,7 @@ def test_patches_and_one_axis_and_a_picture_beside(counts, rng):
     assert alone.shape == (6 * 12 + stage.CAPTION, 8 * 12, 3)
     assert beside.shape == (alone.shape[0], alone.shape[1] + 72 + stage.GAP, 3)
     assert (beside[:72, :72] == 9).all()
-    line, _ = recorded(counts, COLOURS, every=40, grid=(9,), window=(3,))
+    line, _ = recorded(counts, COLORS, every=40, grid=(9,), window=(3,))
     assert line.pictures(90)[0].shape == (10 + stage.CAPTION, 90, 3)
 
 
@@ -234,7 +234,7 @@ def test_words_grow_and_end_without_overlap(counts):
 
 
 def test_only_frequent_words_are_kept_where_there_are_many(rng):
-    painter = writing.Writing(Vocabulary("words", tuple(map(str, range(2000)))))
+    painter = writing.WordPainter(Vocabulary("words", tuple(map(str, range(2000)))))
     pi = rng.random((4, 4, 2000))
     pi[..., 77] += 5
     kept = painter.record(pi / pi.sum(axis=-1, keepdims=True))
@@ -245,32 +245,31 @@ def test_only_frequent_words_are_kept_where_there_are_many(rng):
 
 MESSAGES = {
     "every": (
-        lambda path: plot.Film(cg.CountingGrid(), COLOURS, every=0),
-        "every is 0; wanted None or a number of iterations; give for instance every=5",
+        lambda path: plot.Film(cg.CountingGrid(), COLORS, every=0),
+        "every=0 must be None or a number of iterations; use for instance every=5.",
     ),
     "three axes": (
-        lambda path: plot.Film(cg.CountingGrid((4, 4, 4), 2), COLOURS),
-        "the grid (4, 4, 4) has 3 axes; wanted one or two to film; take fewer axes",
+        lambda path: plot.Film(cg.CountingGrid((4, 4, 4), 2), COLORS),
+        "grid=(4, 4, 4) has 3 axes; expected one or two to film; use fewer axes.",
     ),
     "patches without pictures": (
         lambda path: plot.Film(cg.CountingGrid(), Vocabulary.of_patches(None, 4)),
-        "the features are patches without colours; wanted colours, labels, or patches with their pictures; "
-        "bag again from images",
+        "vocabulary of patches has no colors; expected colors, labels, or patches with images; bag again from images.",
     ),
     "nothing recorded": (
-        lambda path: plot.Film(cg.CountingGrid(), COLOURS).write(path / "a.gif"),
-        "nothing was recorded; wanted a model that has learnt with this film as its callback; "
-        "give every= fewer iterations, and fit(X, callback=film)",
+        lambda path: plot.Film(cg.CountingGrid(), COLORS).write(path / "a.gif"),
+        "the film has no frames after 0 iterations; expected it to be the callback of a fit; "
+        "use fit(X, callback=film), and a smaller every.",
     ),
     "unknown format": (
         lambda path: encode.write(Path("a.avi"), []),
-        "the film is a.avi; wanted a name that ends in .gif, .mp4 or .webm",
+        "path='a.avi' must end in .gif, .mp4 or .webm; use for instance film.gif.",
     ),
 }
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_mistakes_are_told(case, tmp_path):
+def test_wrong_use_is_refused(case, tmp_path):
     make, message = MESSAGES[case]
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make(tmp_path)
@@ -279,6 +278,6 @@ def test_mistakes_are_told(case, tmp_path):
 
 def test_a_missing_encoder_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "av", None)
-    with pytest.raises(ImportError, match=r'^\.mp4 needs PyAV; pip install "countinggrids\[plot\]" brings it'):
+    with pytest.raises(ImportError, match=r'^\.mp4 needs PyAV; install it with pip install "countinggrids\[plot\]"'):
         encode.check(tmp_path / "a.mp4")
     encode.check(tmp_path / "a.gif")

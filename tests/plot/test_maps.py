@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import countinggrids as cg
-from countinggrids import painting, plot
+from countinggrids import plot
 from countinggrids.features import Vocabulary
-from countinggrids.plot.canvas import Flat
+from countinggrids.plot import painting
+from countinggrids.plot.canvas import FlatTorus
 
-COLOURS = Vocabulary.of_colours(np.array([[250, 0, 0], [0, 250, 0], [0, 0, 250]], np.uint8))
+COLORS = Vocabulary.of_colors(np.array([[250, 0, 0], [0, 250, 0], [0, 0, 250]], np.uint8))
 
 
 @pytest.fixture(scope="module")
@@ -33,24 +34,24 @@ def picture_of(ax):
 
 
 def test_the_grid_is_painted_as_pi_says(model):
-    ax = plot.grid(model, COLOURS, pitch=3)
-    np.testing.assert_array_equal(picture_of(ax), painting.picture(model.pi_, COLOURS, 3))
+    ax = plot.grid(model, COLORS, pitch=3)
+    np.testing.assert_array_equal(picture_of(ax), painting.picture(model.pi_, COLORS, 3))
     assert ax.images[0].get_extent() == [-0.5, 6.5, 4.5, -0.5]
 
 
 def test_a_collection_knows_its_vocabulary(model, counts):
-    from countinggrids.items import Items
+    from countinggrids.data.items import Items
 
-    collection = cg.Collection(counts, COLOURS, Items({"title": list("abcdefghijkl")}), 1)
+    collection = cg.Collection(counts, COLORS, Items({"title": list("abcdefghijkl")}), 1)
     np.testing.assert_array_equal(
-        picture_of(plot.grid(model, collection)), picture_of(plot.grid(model, COLOURS))
+        picture_of(plot.grid(model, collection)), picture_of(plot.grid(model, COLORS))
     )  # fmt: skip
 
 
 def test_tiles_repeat_the_rolled_grid(model):
-    once = picture_of(plot.grid(model, COLOURS, pitch=1, roll=(1, 3)))
-    np.testing.assert_array_equal(once, np.roll(painting.picture(model.pi_, COLOURS, 1), (1, 3), (0, 1)))
-    ax = plot.grid(model, COLOURS, pitch=1, roll=(1, 3), tiles=(2, 3))
+    once = picture_of(plot.grid(model, COLORS, pitch=1, roll=(1, 3)))
+    np.testing.assert_array_equal(once, np.roll(painting.picture(model.pi_, COLORS, 1), (1, 3), (0, 1)))
+    ax = plot.grid(model, COLORS, pitch=1, roll=(1, 3), tiles=(2, 3))
     np.testing.assert_array_equal(picture_of(ax), np.tile(once, (2, 3, 1)))
     assert ax.get_xlim() == (-0.5, 20.5)
 
@@ -59,7 +60,7 @@ def test_the_seam_of_the_prior_goes_to_the_border(model):
     shift = painting.seam(painting.coverage(model))
     assert any(shift)
     np.testing.assert_array_equal(
-        picture_of(plot.grid(model, COLOURS, roll=True)), picture_of(plot.grid(model, COLOURS, roll=shift))
+        picture_of(plot.grid(model, COLORS, roll=True)), picture_of(plot.grid(model, COLORS, roll=shift))
     )
 
 
@@ -81,15 +82,15 @@ def seen_cells(ax, shape):
 def test_outlines_lie_where_the_cells_of_the_window_are_shown(model, roll, tiles, corner):
     mask = np.zeros((5, 7), bool)
     mask[np.ix_(np.arange(corner[0], corner[0] + 2) % 5, np.arange(corner[1], corner[1] + 3) % 7)] = True
-    shown = Flat.of(model, roll, tiles).lay(mask)
+    shown = FlatTorus.of(model, roll, tiles).lay(mask)
     ax = plot.windows(model, [corner], roll=roll, tiles=tiles)
     np.testing.assert_array_equal(seen_cells(ax, shown.shape), shown)
 
 
-def test_outlines_have_their_colours(model):
+def test_outlines_have_their_colors(model):
     from matplotlib.colors import to_rgba
 
-    ax = plot.windows(model, [(0, 0), (2, 2)], colours=["red", "lime"])
+    ax = plot.windows(model, [(0, 0), (2, 2)], colors=["red", "lime"])
     assert [to_rgba(patch.get_edgecolor()) for patch in ax.patches[1::2]] == [to_rgba("red"), to_rgba("lime")]
 
 
@@ -111,7 +112,7 @@ def test_prior_and_posterior_lie_at_the_middle_of_the_windows(model, counts):
 
 
 def test_a_posterior_lets_the_picture_below_shine_through(model, counts):
-    ax = plot.grid(model, COLOURS)
+    ax = plot.grid(model, COLORS)
     assert plot.posterior(model, counts[:1], ax) is ax
     assert ax.images[1].cmap(0.0)[3] == 0
 
@@ -123,7 +124,7 @@ def test_history_is_what_was_recorded(model):
 
 def test_labels_have_a_legend_of_those_that_are_seen(counts):
     counts = np.hstack([counts, np.zeros((12, 17))])
-    names = ("unlabelled", "sky", "sea", *(f"label {i}" for i in range(17)))
+    names = ("unlabeled", "sky", "sea", *(f"label {i}" for i in range(17)))
     model = cg.CountingGrid((5, 7), (2, 3), random_state=0).fit(counts)
     legend = plot.grid(model, Vocabulary("labels", names)).get_legend()
     most = np.bincount(model.pi_.argmax(axis=-1).ravel(), minlength=20)
@@ -131,7 +132,7 @@ def test_labels_have_a_legend_of_those_that_are_seen(counts):
     assert {text.get_text() for text in legend.get_texts()} == {names[i] for i in np.flatnonzero(most)}
 
 
-def test_more_labels_than_a_legend_holds_are_counted(rng):
+def test_more_labels_than_a_legend_shows_are_counted(rng):
     model = cg.CountingGrid((6, 6), (2, 2), random_state=0).fit(np.eye(36) * 50)
     texts = plot.grid(model, Vocabulary("labels", tuple(map(str, range(36))))).get_legend().get_texts()
     n_seen = len(np.unique(model.pi_.argmax(axis=-1)))
@@ -140,7 +141,7 @@ def test_more_labels_than_a_legend_holds_are_counted(rng):
 
 
 def test_a_grid_with_one_axis_is_one_row(line, counts):
-    ax = plot.windows(line, line.locate(counts[:2]), plot.grid(line, COLOURS, roll=4, pitch=1), roll=4)
+    ax = plot.windows(line, line.locate(counts[:2]), plot.grid(line, COLORS, roll=4, pitch=1), roll=4)
     assert picture_of(ax).shape == (1, 9, 3)
     assert seen_cells(ax, (1, 9)).sum() in (3, 4, 5, 6)
     assert picture_of(plot.usage(line, counts)).shape == (1, 9)
@@ -148,36 +149,35 @@ def test_a_grid_with_one_axis_is_one_row(line, counts):
 
 MESSAGES = {
     "roll": (
-        lambda model, counts: plot.grid(model, COLOURS, roll="seam"),
-        "roll is 'seam'; wanted True, False or 2 whole numbers, a shift along each axis; "
-        "True puts the least used seam at the border",
+        lambda model, counts: plot.grid(model, COLORS, roll="seam"),
+        "roll='seam' must be True, False or 2 integers, a shift along each axis; use for instance "
+        "roll=True, which puts the least used cells at the border.",
     ),
     "tiles": (
         lambda model, counts: plot.prior(model, tiles=0),
-        "tiles is (0, 0); wanted one positive integer per axis; give for instance tiles=(8, 8)",
+        "tiles=(0, 0) must be one positive integer per axis; use for instance tiles=(8, 8).",
     ),
     "cells": (
         lambda model, counts: plot.windows(model, [3, 4]),
-        "cells have shape (2,); wanted (bags, 2), coordinates of corners; give for instance model.locate(X[:5])",
+        "cells of shape (2,) must be (n_bags, 2), coordinates of first cells; use for instance model.locate(X[:5]).",
     ),
     "several bags": (
         lambda model, counts: plot.posterior(model, counts),
-        "bag has 12 rows; wanted the counts of one bag; give for instance X[:1]",
+        "bag of shape (12, 3) must be the counts of one bag; use for instance X[:1].",
     ),
     "no history": (
         lambda model, counts: plot.history(cg.CountingGrid((4, 4), 2).partial_fit(counts)),
-        "the model has no history; wanted one that was learnt with fit; partial_fit keeps none",
+        "the model has no history_; expected one trained with fit, as partial_fit records none.",
     ),
     "another vocabulary": (
         lambda model, counts: plot.words(model, Vocabulary("words", ("tea", "two"))),
-        "pi has 3 features and the vocabulary 2; wanted the same; "
-        "give the vocabulary of the collection that the model was learnt from",
+        "vocabulary of 2 features must have as many as pi, 3; use that of the collection that the model was fitted to.",
     ),
 }
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_mistakes_are_told(case, model, counts):
+def test_wrong_use_is_refused(case, model, counts):
     make, message = MESSAGES[case]
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make(model, counts)
@@ -186,13 +186,11 @@ def test_mistakes_are_told(case, model, counts):
 def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(
-        ImportError, match=re.escape('plots need matplotlib; pip install "countinggrids[plot]" brings it')
+        ImportError, match=re.escape('plots need matplotlib; install it with pip install "countinggrids[plot]"')
     ):
         plot.prior(model)
 
 
 def test_a_torus_is_not_repeated_without_end(model):
-    with pytest.raises(
-        ValueError, match=r"tiles \(200, 200\) repeat the torus too often; wanted at most 8 along an axis"
-    ):
+    with pytest.raises(ValueError, match=r"tiles=\(200, 200\) must be at most 8 along each axis"):
         plot.prior(model, tiles=(200, 200))

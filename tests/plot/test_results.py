@@ -6,10 +6,10 @@ import pytest
 from countinggrids import plot
 
 
-def test_confusions_are_shares_of_the_true_label():
+def test_confusions_are_fractions_of_the_true_label():
     ax = plot.confusion(["a", "a", "b", "b"], ["a", "b", "b", "b"])
     np.testing.assert_allclose(ax.images[0].get_array(), [[0.5, 0.5], [0, 1]])
-    assert ax.get_title() == "75.0% right"
+    assert ax.get_title() == "accuracy 75.0%"
     assert [text.get_text() for text in ax.texts] == ["50", "50", "100"]
 
 
@@ -43,7 +43,7 @@ def test_regions_have_borders_and_names():
     ax = plot.regions(np.ones((2, 3)), labels, ["sea", "land"])
     assert [text.get_text() for text in ax.texts] == ["sea", "land"]
     assert len(ax.lines) == 4
-    with pytest.raises(ValueError, match="labels have 1 axes; wanted a grid with two"):
+    with pytest.raises(ValueError, match="labels of shape \\(3,\\) must have two axes"):
         plot.regions(np.ones(3), np.ones(3))
 
 

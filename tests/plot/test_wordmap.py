@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import countinggrids as cg
-from countinggrids import painting, plot
+from countinggrids import plot
 from countinggrids.features import Vocabulary
-from countinggrids.plot import wordmap
+from countinggrids.plot import painting, wordmap
 
 NAMES = tuple(f"{'long' * (i % 4)}word{i}" for i in range(40))
 
@@ -45,7 +45,7 @@ def test_the_overlap_check_can_fail():
     assert n_overlaps(np.array([[0, 0, 2, 2], [2, 0, 3, 2]])) == 0
 
 
-def test_a_more_telling_word_is_larger_and_near_its_place(model):
+def test_a_more_distinctive_word_is_larger_and_near_its_place(model):
     ax = plot.words(model, Vocabulary("words", NAMES))
     sizes = [text.get_fontsize() for text in ax.texts]
     assert sizes == sorted(sizes, reverse=True)

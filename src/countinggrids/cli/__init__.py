@@ -1,28 +1,39 @@
 """The command line: parse, call, print. Data goes to stdout, progress to stderr; wrong use exits with 2."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, experiments, explore, models, plots, uses
+from countinggrids.cli import bag, bag_text, experiments, explore, map, meta, models, pipes, plots
 
-app = typer.Typer(
-    help="Counting grids: lay bags of features out on a torus, so that nearby windows explain similar bags.",
+
+class App(typer.Typer):
+    """The command; it exits with 141 when the reader of stdout closes it, as `| head -1` does."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        with pipes.closable():
+            return super().__call__(*args, **options)
+
+
+app = App(
+    help="Counting grids: models of bags of features as windows on a torus, in which similar bags are neighbors.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command()(models.demo)
+app.command("map")(map.draw_map)
+bag.app.command()(bag_text.text)
 app.add_typer(bag.app, name="bag")
 app.command()(models.fit)
 app.command()(models.info)
 app.command()(models.locate)
 app.command()(models.score)
-app.command()(uses.classify)
-app.command()(uses.search)
-app.command()(uses.track)
-app.command()(uses.cluster)
+app.command()(meta.classify)
+app.command()(meta.search)
+app.command()(meta.track)
+app.command()(meta.cluster)
 app.command()(plots.plot)
 app.command()(plots.movie)
 app.command()(explore.browse)

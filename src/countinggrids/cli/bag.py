@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from countinggrids.cli import common
+from countinggrids.cli import common, progress
 
 if TYPE_CHECKING:
-    from countinggrids.collection import Collection
-    from countinggrids.features.text import Document
-    from countinggrids.items import Items
+    from countinggrids.data.collection import Collection
+    from countinggrids.data.items import Items
 
-app = typer.Typer(help="Turn images, frames or texts into bags of features.", no_args_is_help=True)
+app = typer.Typer(help="Count the features of images, frames or texts.", no_args_is_help=True)
 
 
 class Kind(StrEnum):
-    """What the features of an image are."""
+    """Features of images."""
 
     sift = "sift"
-    colours = "colours"
+    colors = "colors"
     textons = "textons"
     labels = "labels"
 
 
 class Layout(StrEnum):
-    """How a folder of images is laid out."""
+    """Layout of a folder of images."""
 
     folder = "folder"
     scenes15 = "scenes15"
@@ -35,46 +34,39 @@ class Layout(StrEnum):
     labelme = "labelme"
 
 
-class TextLayout(StrEnum):
-    """How documents lie in a file."""
-
-    auto = "auto"
-    ap = "ap"
-
-
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write the collection.")]
-Features = Annotated[Kind | None, typer.Option(help="What counts as a feature; sift if left out.")]
-NWords = Annotated[
-    int | None, typer.Option("--words", min=1, help="How many words, colours, textons or labels to learn.")
+Features = Annotated[Kind | None, typer.Option(help="Kind of feature; sift by default.")]
+NWords = Annotated[int | None, typer.Option("--words", min=1, help="Number of words, colors, textons or labels.")]
+Patch = Annotated[
+    int | None, typer.Option(min=1, help="Side of a patch in pixels (by default 16 for sift, 8 for textons).")
 ]
-Patch = Annotated[int | None, typer.Option(min=1, help="Pixels along each side of a patch (sift 16, textons 8).")]
 Step = Annotated[
-    int | None, typer.Option(min=1, help="Pixels from one feature to the next (sift 8, textons 4, colours 8).")
+    int | None, typer.Option(min=1, help="Pixels between features (by default 8 for sift and colors, 4 for textons).")
 ]
 Sections = Annotated[
-    str | None, typer.Option(help="Parts that each image is cut into, such as 4x4; the codebook's, or 1x1.")
+    str | None, typer.Option(help="Sections of each image, such as 4x4; by default those of the codebook, or 1x1.")
 ]
 Book = Annotated[
     Path | None,
-    typer.Option("--codebook", help="A collection whose words to use instead of learning some.", exists=True),
+    typer.Option("--codebook", help="A collection whose features are used instead of learning new ones.", exists=True),
 ]
 MaxSide = Annotated[
     int | None,
-    typer.Option(min=0, help="Shrink images whose longer side has more pixels; 0 keeps them; 512 if left out."),
+    typer.Option(min=0, help="Downsample images whose longer side has more pixels; 512 by default, 0 for no limit."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")]
 
 
 @app.command()
 def images(
-    folder: Annotated[Path, typer.Argument(help="Folder of images; sub-folders are labels.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of images; subfolders are labels.")],
     output: Output,
     features: Features = None,
     words: NWords = None,
     patch: Patch = None,
     step: Step = None,
     sections: Sections = None,
-    layout: Annotated[Layout, typer.Option(help="How the folder is laid out.")] = Layout.folder,
+    layout: Annotated[Layout, typer.Option(help="Layout of the folder.")] = Layout.folder,
     codebook: Book = None,
     max_side: MaxSide = None,
     seed: common.Seed = 0,
@@ -85,6 +77,8 @@ def images(
     """Bag the images of a folder."""
     with common.errors():
         common.check_output(output, force)
+        common.check_apart([("FOLDER", folder), ("--codebook", codebook)], [("--output", output)])
+        common.check_spares(folder, output)
         from countinggrids import datasets
 
         how = Extraction(features, words, patch, step, sections, codebook, max_side, seed, strict)
@@ -96,12 +90,10 @@ def images(
 
 @app.command()
 def frames(
-    source: Annotated[Path, typer.Argument(help="A video, or a folder of frames with a sub-folder per sequence.")],
+    source: Annotated[Path, typer.Argument(help="A video, or a folder of frames with a subfolder for each sequence.")],
     output: Output,
-    labels: Annotated[
-        Path | None, typer.Option(help="CSV with columns path and label: the places.", exists=True)
-    ] = None,
-    every: Annotated[float, typer.Option(help="Of a video: seconds from one frame to the next.")] = 1.0,
+    labels: Annotated[Path | None, typer.Option(help="CSV with columns path and label.", exists=True)] = None,
+    every: Annotated[float, typer.Option(help="Seconds between the frames of a video.")] = 1.0,
     features: Features = None,
     words: NWords = None,
     patch: Patch = None,
@@ -114,9 +106,12 @@ def frames(
     force: common.Force = False,
     as_json: common.Json = False,
 ) -> None:
-    """Bag the frames of a video, or ordered frames in folders."""
+    """Bag the frames of a video, or of folders."""
     with common.errors():
         common.check_output(output, force)
+        inputs = [("SOURCE", source), ("--labels", labels), ("--codebook", codebook)]
+        common.check_apart(inputs, [("--output", output)])
+        common.check_spares(source, output)
         from countinggrids import datasets
         from countinggrids.features.video import Video, is_video_path
 
@@ -125,7 +120,7 @@ def frames(
         sources: Iterable[Any]
         if is_video_path(source):
             if labels is not None:
-                raise ValueError("--labels does not go with a video; wanted a folder of frames; leave it out")
+                raise ValueError("--labels needs a folder of frames, and SOURCE is a video; leave --labels out.")
             items, sources = datasets.video(source, every), Video(source, every)
         else:
             items = datasets.frames(source, labels)
@@ -133,62 +128,8 @@ def frames(
         _bag_images(items, sources, how, output, as_json)
 
 
-@app.command()
-def text(
-    sources: Annotated[
-        list[Path], typer.Argument(help="Text files (a document a line), folders (a document a file), or tables.")
-    ],
-    output: Output,
-    column: Annotated[str | None, typer.Option(help="Column that holds the text.")] = None,
-    title: Annotated[str | None, typer.Option(help="Column that holds the title.")] = None,
-    link: Annotated[str | None, typer.Option(help="Column that holds a link.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column that holds the label.")] = None,
-    date: Annotated[str | None, typer.Option(help="Column that holds the date.")] = None,
-    layout: Annotated[TextLayout, typer.Option(help="By the file's ending, or the AP stories.")] = TextLayout.auto,
-    min_df: Annotated[float, typer.Option(help="Documents a word must occur in; a share if below 1.")] = 2,
-    max_df: Annotated[float, typer.Option(help="Documents a word may occur in; a share if at most 1.")] = 0.5,
-    stop_words: Annotated[str, typer.Option(help="Words to leave out: english, none, or a file of them.")] = "english",
-    ngrams: Annotated[int, typer.Option(help="Longest sequence of words that counts as one.", min=1)] = 1,
-    max_words: Annotated[int | None, typer.Option(help="Keep this many words, the most frequent.")] = None,
-    codebook: Annotated[
-        Path | None, typer.Option("--codebook", help="A collection whose words to count.", exists=True)
-    ] = None,
-    keep_text: Annotated[bool, typer.Option(help="Keep the texts themselves in the collection.")] = True,
-    strict: Strict = False,
-    force: common.Force = False,
-    as_json: common.Json = False,
-) -> None:
-    """Bag texts."""
-    with common.errors():
-        common.check_output(output, force)
-        from countinggrids import datasets
-        from countinggrids.collection import Collection
-        from countinggrids.features.text import Columns, Words, raise_it, read_documents
-
-        skipped: list[str] = []
-        complain = raise_it if strict else lambda error: skipped.append(str(error))
-        columns = Columns(column, title, link, label, date)
-        readers = {"auto": lambda path: read_documents(path, columns, complain), "ap": datasets.ap}
-        documents = (_placed(document, source, sources) for source in sources for document in readers[layout](source))
-        if codebook is None:
-            counter = Words(
-                int(min_df) if min_df >= 1 else min_df,
-                int(max_df) if max_df > 1 else max_df,
-                _stop_words(stop_words),
-                (1, ngrams),
-                max_words,
-            )
-        else:
-            [counter] = _known_steps(codebook, "words")
-        with common.counting("counting words") as watch:
-            collection = Collection.from_texts(
-                documents, counter, _root(sources), keep_text, lambda done: watch(done, None)
-            )
-        _finish(collection, output, skipped, as_json)
-
-
 class Extraction(NamedTuple):
-    """What the options say about features."""
+    """The options about features."""
 
     kind: Kind | None
     words: int | None
@@ -201,8 +142,8 @@ class Extraction(NamedTuple):
     strict: bool
 
     def check(self) -> None:
-        """Raise about options that do not go together, before any work."""
-        from countinggrids.geometry import as_shape
+        """Raise about options that exclude each other, before any work."""
+        from countinggrids.core.geometry import as_shape
 
         if self.sections is not None:
             as_shape(common.shape(self.sections, "sections"), "sections", 2)
@@ -210,10 +151,10 @@ class Extraction(NamedTuple):
         decided |= {"max-side": self.max_side}
         given = [f"--{name}" for name, value in decided.items() if value is not None]
         if self.codebook is not None and given:
-            raise ValueError(f"{', '.join(given)} given with --codebook, which decides that; leave one of them out")
-        if self.patch is not None and self.kind in (Kind.colours, Kind.labels):
+            raise ValueError(f"{', '.join(given)} cannot be used with --codebook, which sets the same; leave one out.")
+        if self.patch is not None and self.kind in (Kind.colors, Kind.labels):
             raise ValueError(
-                f"--patch {self.patch} does not go with --features {self.kind}; wanted sift or textons; leave it out"
+                f"--patch={self.patch} needs --features=sift or textons, not {self.kind}; leave --patch out."
             )
 
     def wants_labels(self) -> bool:
@@ -222,19 +163,19 @@ class Extraction(NamedTuple):
         return isinstance(self.steps()[0], LabelMaps)
 
     def steps(self) -> list[Any]:
-        """Make the extractors: those of the codebook, or new ones, not yet fitted."""
-        from countinggrids.features import Codebook, Colours, DenseSIFT, LabelMaps, Textons
+        """Return the extractors: those of the codebook, or new ones that are not fitted."""
+        from countinggrids.features import Codebook, Colors, DenseSIFT, LabelMaps, Textons
 
         how: dict[str, Any] = {"on_error": "raise" if self.strict else "skip"}
         if self.codebook is not None:
-            steps = _known_steps(self.codebook, "images")
+            steps = known_steps(self.codebook, "images")
             steps[0].set_params(**how)
             return steps
         how["max_side"] = None if self.max_side == 0 else self.max_side or 512
         places: dict[str, Any] = {"patch": self.patch, "step": self.step}
         places = {name: value for name, value in places.items() if value is not None}
-        if self.kind is Kind.colours:
-            return [Colours(self.words or 64, **{"step": 8} | places, random_state=self.seed, **how)]
+        if self.kind is Kind.colors:
+            return [Colors(self.words or 64, **{"step": 8} | places, random_state=self.seed, **how)]
         if self.kind is Kind.textons:
             return [Textons(self.words or 200, **places, random_state=self.seed, **how)]
         if self.kind is Kind.labels:
@@ -243,77 +184,68 @@ class Extraction(NamedTuple):
 
 
 def _bag_images(items: "Items", sources: Iterable[Any], how: Extraction, output: Path, as_json: bool) -> None:
+    collection = bag_images(items, sources, how)
+    finish(collection, output, [reason for _, reason in collection.skipped], as_json)
+
+
+def bag_images(items: "Items", sources: Iterable[Any], how: Extraction) -> "Collection":
+    """Learn features unless they are known, and count them, with progress."""
     from sklearn.pipeline import make_pipeline
 
-    from countinggrids.collection import Collection
+    from countinggrids.data.collection import Collection
 
     steps = how.steps()
     sections = (1, 1) if how.sections is None else common.shape(how.sections, "sections")
     if how.codebook is None:
-        with common.counting("learning words") as watch:
-            steps[0].set_params(verbose=watch)
+        with progress.count_bar("learning features") as callback:
+            steps[0].set_params(callback=callback)
             make_pipeline(*steps).fit(sources)
     elif how.sections is None:
         sections = Collection.load(how.codebook).sections
-    with common.counting("bagging") as watch:
-        steps[0].set_params(verbose=watch)
-        collection = Collection.from_images(items, steps, sections, sources)
-    _finish(collection, output, [reason for _, reason in collection.skipped], as_json)
+    with progress.count_bar("counting features") as callback:
+        steps[0].set_params(callback=callback)
+        return Collection.from_images(items, steps, sections, sources)
 
 
-def _known_steps(codebook: Path, wanted: str) -> list[Any]:
-    """Give the extractors of a collection, of words or of images."""
-    from countinggrids.collection import Collection
+def known_steps(codebook: Path, source: str) -> list[Any]:
+    """Return the extractors of a collection that was made from words or images."""
+    from countinggrids.data.collection import Collection
     from countinggrids.features import Words
 
     steps = Collection.load(codebook).steps
     if not steps:
-        raise ValueError(f"{codebook} does not know how its bags were made; wanted a collection that `bag` wrote")
+        raise ValueError(f"--codebook={codebook} has no extractors; use a collection that `bag` wrote.")
     found = "words" if isinstance(steps[0], Words) else "images"
-    if found != wanted:
-        raise ValueError(f"{codebook} was made from {found}; wanted a collection made from {wanted}; give another")
+    if found != source:
+        raise ValueError(f"--codebook={codebook} was made from {found}; use a collection made from {source}.")
     return steps
 
 
-def _placed(document: "Document", source: Path, sources: list[Path]) -> "Document":
-    """Make paths absolute where there are several folders they could be relative to."""
-    if len(sources) == 1 or not document.path:
-        return document
-    return document._replace(path=str((source / document.path).absolute()))
-
-
-def _finish(collection: "Collection", output: Path, skipped: list[str], as_json: bool) -> None:
-    """Write the collection, and tell what is in it and what is not."""
+def finish(collection: "Collection", output: Path, skipped: list[str], as_json: bool) -> None:
+    """Write the collection, log what was skipped, and print a description."""
     collection.save(output)
     for reason in skipped[:10]:
-        common.say(f"skipped: {reason}")
+        common.log(f"skipped: {reason}")
     if skipped:
-        common.say(f"{len(skipped)} skipped in all, {len(collection)} bagged; --strict makes them errors")
+        common.log(f"{len(skipped)} skipped, {len(collection)} bagged; use --strict to make these errors")
     common.print_facts(facts(collection) | {"skipped": len(skipped), "collection": str(output)}, as_json)
 
 
 def facts(collection: "Collection") -> dict[str, Any]:
-    """Tell what a collection holds."""
-    n_tokens = float(collection.counts.data.sum())
-    return {
+    """Return a description of a collection."""
+    known = {
         "bags": len(collection),
         "features": len(collection.vocabulary),
         "kind": collection.vocabulary.kind,
         "sections": list(collection.sections),
-        "tokens_a_bag": round(n_tokens / max(len(collection), 1), 1),
-        "empty_bags": int((collection.counts.sum(axis=1) == 0).sum()),
-        "known_of_items": list(collection.items.columns),
     }
+    return known | tokens_of(collection.counts) | {"item_columns": list(collection.items.columns)}
 
 
-def _stop_words(text: str) -> Any:
-    if text in ("english", "none"):
-        return None if text == "none" else text
-    if not Path(text).is_file():
-        raise ValueError(f"--stop-words is {text!r}; wanted english, none or a file with a word a line; check the path")
-    return Path(text).read_text(encoding="utf-8").split()
-
-
-def _root(sources: list[Path]) -> str:
-    """Give the folder that documents' paths are relative to: there is one only if a single folder was given."""
-    return str(sources[0].absolute()) if len(sources) == 1 and sources[0].is_dir() else ""
+def tokens_of(counts: Any) -> dict[str, Any]:
+    """Return the mean number of tokens, and the number of empty bags."""
+    sums = counts.sum(axis=1)
+    return {
+        "tokens_per_bag": round(float(sums.sum()) / max(len(sums), 1), 1),
+        "empty_bags": int((sums == 0).sum()),
+    }

@@ -1,14 +1,14 @@
-"""`countinggrids reproduce`: the paper's tables and figures, made again."""
+"""`countinggrids reproduce`: the tables and figures of the paper."""
 
 import json
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from countinggrids.cli import common
+from countinggrids.cli import common, progress
 
 
 def reproduce(
@@ -18,33 +18,36 @@ def reproduce(
             help="station, trees, figure2, scenes15, indoor67, places, sequences, clustering, panning, or all."
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for reports, pictures and the results of steps.")
-    ] = Path("results/reproduce"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of reports, figures and cached steps.")] = Path(
+        "results/reproduce"
+    ),
     data: Annotated[Path | None, typer.Option(envvar="COUNTINGGRIDS_DATA", help="Folder of the data sets.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version that only shows that all works.")] = False,
-    splits: Annotated[int, typer.Option(min=1, help="Random splits, or seeds.")] = 5,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do again what was done before.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version that shows that everything runs.")] = False,
+    splits: Annotated[int, typer.Option(min=1, help="Number of random splits or seeds.")] = 5,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached steps.")] = False,
     results: Annotated[
-        Path | None, typer.Option(help="A page to write all reports of the folder into; other sections of it stay.")
+        Path | None, typer.Option(help="A page for all reports of the folder; its other sections stay.")
     ] = None,
     as_json: common.Json = False,
 ) -> None:
-    """Make the paper's tables and figures again, ours beside the paper's; what was done before is not done twice."""
+    """Reproduce tables and figures of the paper, next to its numbers; steps are cached."""
     with common.errors():
         from sklearn.exceptions import ConvergenceWarning
 
-        from countinggrids import files
-        from countinggrids.reproduce import NAMES, Workshop, page, reproduce
+        from countinggrids.data import container
+        from countinggrids.reproduce import NAMES, page
+        from countinggrids.reproduce import reproduce as run
 
         if data is not None and not data.is_dir():
-            raise ValueError(f"{data} is no folder; wanted that of the data sets; check --data or COUNTINGGRIDS_DATA")
+            raise ValueError(f"--data={data} must be a folder; correct --data or COUNTINGGRIDS_DATA.")
+        reports = [("the report", output / f"{each}.{kind}") for each in NAMES for kind in ("json", "md", "png")]
+        common.check_apart([("--data", data), *reports], [("--output", output), ("--results", results)])
         warnings.simplefilter("ignore", ConvergenceWarning)
-        shop = Workshop(output, data, quick, splits, fresh, common.say, common.working)
+        options: dict[str, Any] = {"data": data, "is_quick": quick, "n_splits": splits, "is_fresh": fresh}
         output.mkdir(parents=True, exist_ok=True)
         for each in NAMES if name == "all" else [name]:
-            report = reproduce(each, shop)
+            report = run(each, output, **options, log=common.log, progress=progress.spinner)
             print(json.dumps(asdict(report)) if as_json else report.text(), flush=True)
         if results is not None:
             before = results.read_text(encoding="utf-8") if results.is_file() else ""
-            files.write_text(results, page(output, NAMES, before))
+            container.write_text(results, page(output, NAMES, before))

@@ -1,17 +1,18 @@
 """`countinggrids demo`, `fit`, `info`, `locate` and `score`: models from collections or plain counts."""
 
 import json
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, common
+from countinggrids.cli import bag, common, progress
 
 if TYPE_CHECKING:
-    from countinggrids.collection import Collection
-    from countinggrids.model import GridModel
+    from countinggrids.data.collection import Collection
+    from countinggrids.models.base import GridModel
 
 ModelFile = Annotated[Path, typer.Argument(help="A model that `fit` or `save` wrote.", exists=True, dir_okay=False)]
 BagsFile = Annotated[
@@ -31,15 +32,15 @@ def demo(
     seed: common.Seed = 0,
     as_json: common.Json = False,
 ) -> None:
-    """Cut a photo into fifty windows, forget where they were, and let a grid put them back."""
-    from countinggrids import demo as demonstration
+    """Cut a photo into fifty windows, discard their positions, and let a grid recover them."""
+    from countinggrids.reproduce import demo as demonstration
 
-    with common.errors(), common.learning() as callback:
+    with common.errors(), progress.fit_bar() as callback:
         report = demonstration.run(folder, seed, callback)
     if as_json:
         print(json.dumps(report))
         return
-    print(f"{report['put_back']} of {report['windows']} windows are back in place, after {report['seconds']} s")
+    print(f"{report['put_back']} of {report['windows']} windows recovered in {report['seconds']} s")
     print(f"picture: {report['picture']}")
     print(f"model:   {report['model']}")
     print(f"map:     {report['page']}  (open it in a browser)")
@@ -49,74 +50,108 @@ def fit(
     bags: BagsFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the model.")],
     grid: Annotated[
-        str | None, typer.Option(help="Cells along each axis of the torus, such as 32x32; chosen if left out.")
+        str | None,
+        typer.Option(
+            help="Cells along each axis of the torus, such as 32x32; by default chosen by the number of bags."
+        ),
     ] = None,
     window: Annotated[str | None, typer.Option(help="Cells along each axis of the window, such as 8x8.")] = None,
     sections: Annotated[
-        str | None, typer.Option(help="Parts that windows and bags are cut into, such as 2x2; the collection's.")
+        str | None, typer.Option(help="Sections of windows and bags, such as 2x2; by default those of the collection.")
     ] = None,
-    paint: Annotated[str | None, typer.Option(help="Finer parts laid down in the M step.")] = None,
-    max_iter: Annotated[int, typer.Option(help="Iterations at the most.")] = 500,
-    n_init: Annotated[int, typer.Option(help="Restarts; the best is kept.")] = 1,
+    paint: Annotated[str | None, typer.Option(help="Finer sections that are painted in the M step.")] = None,
+    max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 500,
+    n_init: Annotated[int, typer.Option(help="Number of restarts, of which the best is kept.")] = 1,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="File that keeps what was done, to go on from if killed; gone once the model is written."),
+        typer.Option(help="File of the training state, from which the same command resumes; deleted at the end."),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786. Its workers read the bags themselves: they "
-            "must see the file under the same name."
+            help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786. Its workers read the bags, and must see "
+            "the file under the same name."
         ),
     ] = None,
     seed: common.Seed = 0,
     force: common.Force = False,
     as_json: common.Json = False,
 ) -> None:
-    """Learn a counting grid from bags."""
-    from countinggrids.scheduler import connected
+    """Fit a counting grid to bags."""
+    from countinggrids.backends.dask.client import connected
 
-    with common.errors():
+    with common.errors(), common.interruptible(lambda: _advice(checkpoint)):
         common.check_output(output, force)
+        common.check_apart([("BAGS", bags)], [("--output", output), ("--checkpoint", checkpoint)])
         texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
         shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
         X = read(bags)
-        fingerprint = getattr(X, "fingerprint", None)
-        collection = X
-        X, shapes = bags_for(X, shapes)
+        shapes = complete_shapes(X, shapes)
         model = countinggrids.CountingGrid(
             **shapes,  # type: ignore[arg-type]
             max_iter=max_iter,
             n_init=n_init,
             random_state=seed,
         )
-        with connected(scheduler), common.learning() as callback:
-            X = X if scheduler is None else _spread(bags, collection, shapes)
-            model.fit(X, callback=callback, checkpoint=checkpoint)
-        model.fingerprint_ = fingerprint
+        with connected(scheduler), progress.fit_bar() as callback:
+            counts = X if scheduler is None else _delayed_blocks(bags, X, shapes)
+            model.fit(counts, callback=callback, checkpoint=checkpoint)
+        if scheduler is not None:
+            model.fingerprint_ = getattr(X, "fingerprint", None)
         model.save(output)
         if checkpoint is not None:
-            checkpoint.unlink()
+            checkpoint.resolve().unlink(missing_ok=True)
     common.print_facts(_facts(model) | {"model": str(output)}, as_json)
 
 
+def _advice(checkpoint: Path | None) -> str:
+    """Return how a fit that was interrupted can be resumed."""
+    if checkpoint is None:
+        return "nothing was written; use --checkpoint FILE to resume a fit with the same command."
+    if not checkpoint.exists():
+        return f"nothing was written to {checkpoint} yet; the same command starts from the beginning."
+    return f"the training state is in {checkpoint}; the same command resumes from it."
+
+
 def info(
-    file: Annotated[Path, typer.Argument(help="A model or a collection.", exists=True, dir_okay=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A model, a collection, or counts: .npy or .npz.", exists=True, dir_okay=False)
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Verify every array against its digest, also those that are read lazily.")
+    ] = False,
     as_json: common.Json = False,
 ) -> None:
-    """Tell what a model or a collection is."""
-    from countinggrids import files
+    """Describe a model, a collection or a table of counts."""
+    from countinggrids.data import container
 
     with common.errors():
-        if files.read_facts(file).get("format") == "collection":
-            facts = {"class": "Collection"} | bag.facts(countinggrids.Collection.load(file))
+        lines: list[str] = []
+        if file.suffix in container.COUNTS:
+            facts = _counts_facts(read(file))
+        elif container.read_facts(file).get("format") == "collection":
+            facts, lines = _collection_facts(countinggrids.Collection.load(file), as_json)
         else:
             facts = _facts(countinggrids.load(file))
+        if verify and file.suffix not in container.COUNTS:
+            facts["verified_arrays"] = container.verify(file)
         common.print_facts(facts, as_json)
+        for line in lines:
+            print(common.one_line(line))
+
+
+def _collection_facts(collection: "Collection", as_json: bool) -> tuple[dict[str, Any], list[str]]:
+    """Return a description of a collection, and the report on its texts: as data, or as lines."""
+    from countinggrids.features.text_report import lines_of
+
+    facts = {"class": "Collection"} | bag.facts(collection)
+    if not collection.report:
+        return facts, []
+    return (facts | {"report": collection.report}, []) if as_json else (facts, lines_of(collection.report))
 
 
 def locate(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -> None:
-    """Print the most likely cell of every bag: one line of coordinates a bag, then the item's name if it has one."""
+    """Print the most likely cell of each bag: a line with its coordinates and the name of the item."""
     with common.errors():
         model = countinggrids.load(model_file)
         X, names = bags_of(bags, model)
@@ -125,7 +160,7 @@ def locate(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) 
 
 
 def score(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -> None:
-    """Print log p of every bag, one a line, then the item's name if it has one."""
+    """Print the log-likelihood of each bag: a line with the number and the name of the item."""
     with common.errors():
         model = countinggrids.load(model_file)
         X, names = bags_of(bags, model)
@@ -133,44 +168,55 @@ def score(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -
     _print_each([f"{value:.6f}" for value in values], values, "score", names, as_json)
 
 
-def bags_for(X: Any, shapes: dict[str, tuple[int, ...]]) -> tuple[Any, dict[str, tuple[int, ...]]]:
-    """Give counts to learn from, at the finest sections asked for, and choose what was not said."""
-    from countinggrids.geometry import suggest
+def complete_shapes(X: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Complete the shapes of a grid: by the sections of a collection, and by a size that suits the number of bags.
 
-    sections = shapes.get("sections")
+    Parameters
+    ----------
+    X : Collection, ndarray or csr_array
+        The bags.
+    shapes : dict of str to tuple of int
+        The shapes that the user chose.
+
+    Returns
+    -------
+    shapes : dict of str to tuple of int
+        The same with grid, window and sections.
+    """
+    from countinggrids.core.geometry import suggest
+
     if isinstance(X, countinggrids.Collection):
-        sections = sections or X.sections
-        if len(sections) > 1:
-            shapes = shapes | {"sections": sections}
-        X = X.coarsen(shapes.get("paint") or sections).counts
+        n_bags, n_features = len(X), len(X.vocabulary)
+        shapes = ({"sections": X.sections} if len(X.sections) > 1 else {}) | shapes
+    else:
+        n_bags, n_features = X.shape[0], X.shape[1] // prod(shapes.get("paint") or shapes.get("sections") or (1,))
     if "grid" not in shapes:
-        n_features = X.shape[1] // _product(shapes.get("paint") or shapes.get("sections") or (1,))
-        grid, window = suggest(X.shape[0], max(n_features, 1), shapes.get("sections") or (1, 1), shapes.get("window"))
+        grid, window = suggest(n_bags, max(n_features, 1), shapes.get("sections") or (1, 1), shapes.get("window"))
         shapes = shapes | {"grid": grid, "window": window}
-        common.say(
-            f"grid {_joined(grid)} and window {_joined(window)} chosen for {X.shape[0]} bags; "
-            "--grid and --window choose others"
+        common.log(
+            f"grid {_joined(grid)} and window {_joined(window)} chosen for {n_bags} bags; use --grid and --window for "
+            "others"
         )
-    shapes.setdefault("window", tuple(min(8, n) for n in shapes["grid"]))
-    return X, shapes
+    return {"window": tuple(min(8, n) for n in shapes["grid"])} | shapes
 
 
-def _spread(path: Path, collection: Any, shapes: dict[str, tuple[int, ...]]) -> list[Any]:
-    """Give the counts of a file as blocks that workers read, at the finest sections asked for."""
+def _delayed_blocks(path: Path, X: Any, shapes: dict[str, tuple[int, ...]]) -> list[Any]:
+    """Return the counts of a file as blocks that Dask workers read, at the finest sections of the grid."""
     from dask.delayed import delayed
 
-    from countinggrids.bags import coarsen
-    from countinggrids.blockwise import of_file
+    from countinggrids.backends.dask.arrays import of_file
+    from countinggrids.data.counts import coarsen
 
-    if not isinstance(collection, countinggrids.Collection):
-        return of_file(path)
-    wanted = shapes.get("paint") or shapes.get("sections") or collection.sections
-    how = (len(collection.vocabulary), collection.sections, wanted)
-    return [delayed(coarsen)(block, *how, pure=False) for block in of_file(path)]
+    blocks = of_file(path)
+    if not isinstance(X, countinggrids.Collection):
+        return blocks
+    finest = shapes.get("paint") or shapes.get("sections") or X.sections
+    sections = (len(X.vocabulary), X.sections, finest)
+    return [delayed(coarsen)(block, *sections, pure=False) for block in blocks]
 
 
 def bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
-    """Read counts to look at with a model, at the model's sections, and the names of the items."""
+    """Read counts for a fitted model, at its sections, and the names of the items."""
     X = read(path)
     if not isinstance(X, countinggrids.Collection):
         return X, None
@@ -179,7 +225,7 @@ def bags_of(path: Path, model: "GridModel") -> tuple[Any, list[str] | None]:
 
 
 def _print_each(texts: list[str], values: list[Any], what: str, names: list[str] | None, as_json: bool) -> None:
-    """Print a value a line with the name of its item, or all as JSON; plain counts have no names."""
+    """Print one value to a line with the name of its item, or all as JSON; plain counts have no names."""
     if as_json:
         named = values if names is None else [{"item": n, what: v} for n, v in zip(names, values, strict=True)]
         print(json.dumps(named))
@@ -195,25 +241,26 @@ def _names(collection: "Collection") -> list[str] | None:
 
 def read(path: Path) -> Any:
     """Read a collection, or plain counts."""
-    from countinggrids import sources
+    from countinggrids.data import container, readers
 
-    return sources.load(path) if path.suffix in (".npy", ".npz") else countinggrids.Collection.load(path)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    from math import prod
-
-    return prod(shape)
+    return readers.load(path) if path.suffix in container.COUNTS else countinggrids.Collection.load(path)
 
 
 def _joined(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape))
 
 
+def _counts_facts(counts: Any) -> dict[str, Any]:
+    """Return a description of a table of counts."""
+    n_bags, n_columns = counts.shape
+    tokens = bag.tokens_of(counts)
+    return {"class": "Counts", "bags": n_bags, "columns": n_columns} | tokens
+
+
 def _facts(model: "GridModel") -> dict[str, Any]:
     shown = ("grid", "window", "sections", "paint", "n_components")
     parameters = {name: value for name, value in model.get_params().items() if name in shown and value is not None}
-    learnt = {
+    fitted = {
         "capacity": round(model.capacity, 3),
         "columns": model.n_features_in_,
         "features": model.pi_.shape[-1],
@@ -221,4 +268,4 @@ def _facts(model: "GridModel") -> dict[str, Any]:
         "converged": getattr(model, "converged_", None),
         "objective_per_token": float(model.history_[-1]) if len(model.history_) else None,
     }
-    return {"class": type(model).__name__} | parameters | learnt
+    return {"class": type(model).__name__} | parameters | fitted

@@ -1,6 +1,6 @@
-"""The explorer: a fitted grid and its collection as a map to walk through in the browser."""
+"""The explorer: a collection on its fitted grid, as an interactive map in the browser."""
 
-from countinggrids.explore.atlas import Atlas
+from countinggrids.explore.item_map import ItemMap
 from countinggrids.explore.page import Page, export
 
-__all__ = ["Atlas", "Page", "export"]
+__all__ = ["ItemMap", "Page", "export"]

@@ -1,4 +1,4 @@
-"""The page: one HTML file that holds its script, its style and, when exported, all its data."""
+"""The page: one HTML file that includes its script, its style and, when exported, all its data."""
 
 import base64
 import gzip
@@ -6,115 +6,135 @@ import html
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files as resources
 from itertools import chain
 from typing import Any
 
-from countinggrids import files
-from countinggrids.explore import pictures
-from countinggrids.explore.atlas import Atlas
-from countinggrids.explore.chart import chart
-from countinggrids.explore.lexicon import MOST_BYTES, lexicon
+from countinggrids.data import container
+from countinggrids.explore import pictures, search_index
+from countinggrids.explore.item_map import ItemMap
+from countinggrids.explore.map_view import map_view
 from countinggrids.explore.views import is_text
+from countinggrids.explore.word_index import MOST_BYTES, word_index
+from countinggrids.features.stream import Progress
 
-SCRIPTS = ("torus", "text", "source", "layout", "draw", "map", "panel", "play", "controls", "main")
-"""Parts of the script, in the order in which they are put together."""
+SCRIPTS = ("torus", "text", "tokens", "search", "source", "layout", "draw", "map", "panel", "play", "controls", "main")
+"""Parts of the script, in the order in which they are concatenated."""
 LARGEST = 25.0
-"""Megabytes an exported page may have."""
+"""Default limit for the size of an exported page, in megabytes."""
 SIDES = (96, 64, 48, 32, 24)
-"""Sizes of thumbnails that are tried, until the page is small enough."""
+"""Sizes of thumbnails, tried in order until the page is small enough."""
 
-Watch = Callable[[int, int], None]
+INDEX_FRACTION = 5
+"""The full-text index takes at most one part in so many of an exported page."""
+
 Pack = dict[str, Any]
 
 
 def served() -> tuple[str, str]:
-    """Give the page that asks a server for its data, and the policy it is sent with."""
+    """Return the page that fetches its data from a server, and its Content-Security-Policy."""
     return _page("countinggrids", ""), policy("connect-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'")
 
 
 def policy(more: str) -> str:
-    """Give the Content-Security-Policy: our own script and style, nothing else."""
+    """Return a Content-Security-Policy that allows the script and the style of the page, and what is given."""
     return (
         f"default-src 'none'; script-src '{_hash(_script())}'; style-src '{_hash(_style())}'; {more}; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def export(atlas: Atlas, path: str | os.PathLike[str], largest: float = LARGEST, watch: Watch | None = None) -> int:
-    """Write a page that holds everything and opens from disk; give its size in bytes.
+def export(
+    item_map: ItemMap, path: str | os.PathLike[str], largest: float = LARGEST, callback: Progress | None = None
+) -> int:
+    """Write a page that includes all its data and opens from disk.
 
     Parameters
     ----------
-    atlas : what to show
-    path : where to write; an existing file is replaced whole or not at all
-    largest : megabytes it may have; thumbnails shrink and long texts are cut until it fits
-    watch : called with the number of thumbnail sheets done and their total
+    item_map : ItemMap
+        The map.
+    path : path-like
+        File to write. An existing file is replaced whole or not at all.
+    largest : float, default=25.0
+        Largest size in megabytes. Thumbnails are made smaller, and long texts are cut, until the page fits.
+    callback : callable, default=None
+        Called with the number of thumbnail sheets done and their total.
+
+    Returns
+    -------
+    size : int
+        Size of the page in bytes.
     """
-    text = standalone(atlas, largest, watch)
-    files.write_text(path, text)
+    text = standalone(item_map, largest, callback)
+    if reasons := pictures.left_out(item_map):
+        message = f"{len(reasons)} of {len(item_map.collection)} images left out, the first: {reasons[0]}"
+        warnings.warn(message, UserWarning, stacklevel=2)
+    container.write_text(path, text)
     return len(text.encode())
 
 
-def standalone(atlas: Atlas, largest: float = LARGEST, watch: Watch | None = None) -> str:
-    """Make the page that holds everything, as richly as fits."""
+def standalone(item_map: ItemMap, largest: float = LARGEST, callback: Progress | None = None) -> str:
+    """Return a page that includes all its data, with the largest thumbnails and longest texts that fit."""
     if not largest > 0:
-        raise ValueError(f"the page may have {largest} MB; wanted more than 0; give for instance 25")
+        raise ValueError(f"largest={largest} must be a number of megabytes above 0; use for instance largest=25.")
     room = int(largest * 1e6)
-    pack = _essentials(atlas, room)
-    text = _filled(atlas, pack)
+    pack = _essentials(item_map, room)
+    text = _filled(item_map, pack)
     left = room - len(text.encode())
     if left < 0:
         raise ValueError(
-            f"the page would have {len(text) / 1e6:.2f} MB without any text or thumbnail; wanted at most {largest:g}; "
-            "allow more, or take fewer items"
+            f"largest={largest:g} is less than the {len(text) / 1e6:.2f} MB of the page without any text or "
+            "thumbnail; use a larger limit, or fewer items."
         )
-    for richer in chain(_with_sheets(atlas, pack, left, watch), _with_texts(atlas, pack)):
-        fuller = _filled(atlas, richer)
+    for richer in chain(_with_sheets(item_map, pack, left, callback), _with_texts(item_map, pack)):
+        fuller = _filled(item_map, richer)
         if len(fuller.encode()) <= room:
             return fuller
-    if pictures.has_thumbnails(atlas) or "text" in atlas.collection.items:
-        warnings.warn(f"no text and no thumbnail fits into {largest:g} MB; allow more", UserWarning, stacklevel=2)
+    if pictures.has_thumbnails(item_map) or "text" in item_map.collection.items:
+        message = f"no text and no thumbnail fits into largest={largest:g} MB; use a larger limit."
+        warnings.warn(message, UserWarning, stacklevel=2)
     return text
 
 
-def _essentials(atlas: Atlas, room: int) -> Pack:
-    """Give what a page cannot do without."""
-    facts = chart(atlas) | {"sheets": None}
-    pack: Pack = {"chart": facts, "images": {}, "known": {}}
+def _essentials(item_map: ItemMap, room: int) -> Pack:
+    """Return the data without thumbnails and texts."""
+    facts = map_view(item_map) | {"sheets": None}
+    pack: Pack = {"map": facts, "images": {}, "known": {}}
     if facts["picture"]:
-        pack["images"]["picture.jpg"] = _base64(pictures.painted(atlas))
+        pack["images"]["picture.jpg"] = _base64(pictures.painted(item_map))
     if facts["patch"]:
-        pack["images"]["patches.png"] = _base64(pictures.patches(atlas))
-    if is_text(atlas):
-        words, levels = lexicon(atlas, min(MOST_BYTES, room // 5))
-        pack["lexicon"] = words | {"levels": _base64(levels)}
-    items = atlas.collection.items
+        pack["images"]["patches.png"] = _base64(pictures.patches(item_map))
+    index, n_left_out = search_index.encode(item_map.text_search, room // INDEX_FRACTION)
+    pack["images"]["search.bin"], pack["search"] = _base64(index), {"n_left_out": n_left_out}
+    if is_text(item_map):
+        words, levels = word_index(item_map, min(MOST_BYTES, room // 5))
+        pack["word_index"] = words | {"levels": _base64(levels)}
+    items = item_map.collection.items
     pack["known"] = {name: items[name].tolist() for name in ("link", "path") if name in items}
     return pack
 
 
-def _with_sheets(atlas: Atlas, pack: Pack, room: int, watch: Watch | None) -> Iterator[Pack]:
-    """Add thumbnails, large ones first; the first sheet tells how much all will take."""
-    for side in SIDES if pictures.has_thumbnails(atlas) else ():
-        table = pictures.sheet_table(atlas, side)
+def _with_sheets(item_map: ItemMap, pack: Pack, room: int, callback: Progress | None) -> Iterator[Pack]:
+    """Add thumbnails, large ones first; the size of all sheets is estimated from the first."""
+    for side in SIDES if pictures.has_thumbnails(item_map) else ():
+        table = pictures.sheet_table(item_map, side)
         assert table is not None
-        if len(pictures.sheet(atlas, 0, side)) * 4 / 3 * table["n"] * 0.8 > room:
+        if len(pictures.sheet(item_map, 0, side)) * 4 / 3 * table["n"] * 0.8 > room:
             continue
         sheets = {}
         for number in range(table["n"]):
-            sheets[f"sheet/{number}.jpg"] = _base64(pictures.sheet(atlas, number, side))
-            if watch is not None:
-                watch(number + 1, table["n"])
-        yield pack | {"chart": pack["chart"] | {"sheets": table}, "images": pack["images"] | sheets}
+            sheets[f"sheet/{number}.jpg"] = _base64(pictures.sheet(item_map, number, side))
+            if callback is not None:
+                callback(number + 1, table["n"])
+        yield pack | {"map": pack["map"] | {"sheets": table}, "images": pack["images"] | sheets}
 
 
-def _with_texts(atlas: Atlas, pack: Pack) -> Iterator[Pack]:
-    """Add the texts, whole ones first, then cut to shorter and shorter lengths."""
-    texts = atlas.collection.items["text"].tolist() if "text" in atlas.collection.items else []
+def _with_texts(item_map: ItemMap, pack: Pack) -> Iterator[Pack]:
+    """Add the texts, whole ones first, then cut to smaller and smaller lengths."""
+    texts = item_map.collection.items["text"].tolist() if "text" in item_map.collection.items else []
     longest = max(map(len, texts), default=0)
     while longest > 0:
         cut = [text if len(text) <= longest else text[:longest] + " …" for text in texts]
@@ -122,14 +142,14 @@ def _with_texts(atlas: Atlas, pack: Pack) -> Iterator[Pack]:
         longest = longest * 2 // 3
 
 
-def _filled(atlas: Atlas, pack: Pack) -> str:
-    """Put the data into the page; images are compressed already and stand beside what is packed."""
+def _filled(item_map: ItemMap, pack: Pack) -> str:
+    """Insert the data into the page; images, compressed already, are not packed with the rest."""
     images = json.dumps(pack["images"])
     data = f'<script type="text/plain" id="pack">{_packed(pack)}</script>\n'
     data += f'<script type="application/json" id="images">{images}</script>\n'
     meta = html.escape(policy("img-src data: blob:"), quote=True)
     head = f'<meta http-equiv="Content-Security-Policy" content="{meta}">\n'
-    return _page(atlas.title, data, head)
+    return _page(item_map.title, data, head)
 
 
 def _packed(pack: Pack) -> str:
@@ -138,17 +158,35 @@ def _packed(pack: Pack) -> str:
 
 
 class Page:
-    """A page to be shown in a notebook, where its last value is displayed.
+    """A map that a notebook displays.
 
     Parameters
     ----------
-    atlas : what to show
-    height : pixels
-    largest : megabytes, as in `export`
+    item_map : ItemMap
+        The map.
+    height : int, default=640
+        Height in pixels.
+    largest : float, default=25.0
+        Largest size in megabytes, as in `export`.
+
+    Attributes
+    ----------
+    text : str
+        The page, as HTML.
+
+    Examples
+    --------
+    >>> import countinggrids as cg
+    >>> from countinggrids.explore import ItemMap, Page
+    >>> from countinggrids.features.text import Document
+    >>> collection = cg.Collection.from_texts([Document("tea with milk"), Document("milk and tea")])
+    >>> model = cg.CountingGrid((4, 4), (2, 2), random_state=0).fit(collection)
+    >>> Page(ItemMap(model, collection, "Tea")).text[:15]
+    '<!doctype html>'
     """
 
-    def __init__(self, atlas: Atlas, height: int = 640, largest: float = LARGEST):
-        self.text = standalone(atlas, largest)
+    def __init__(self, item_map: ItemMap, height: int = 640, largest: float = LARGEST):
+        self.text = standalone(item_map, largest)
         self.height = height
 
     def _repr_html_(self) -> str:
@@ -159,7 +197,7 @@ class Page:
 
 def _page(title: str, data: str, head: str = "") -> str:
     parts = {"title": html.escape(title), "head": head, "style": _style(), "data": data, "script": _script()}
-    # Every part is put in once; what it holds is never looked at again.
+    # In one pass, so that braces in the data are never read as a placeholder.
     pieces = _asset("page.html").split("{{")
     found = [pieces[0]]
     for piece in pieces[1:]:

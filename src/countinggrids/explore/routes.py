@@ -1,4 +1,4 @@
-"""From an address to an answer; the server and `browse --get` both ask here."""
+"""From an address to its response; used by the server and by `browse --get`."""
 
 import json
 import re
@@ -6,19 +6,33 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from countinggrids.explore import page, pictures, views
-from countinggrids.explore.atlas import Atlas
-from countinggrids.explore.chart import chart
-from countinggrids.features.pictures import read_bytes
+from countinggrids.explore.item_map import ItemMap
+from countinggrids.explore.map_view import map_view
+from countinggrids.features.image_files import read_bytes
 from countinggrids.features.stream import BadItemError
 
 LARGEST_IMAGE, LARGEST_TEXT = 20_000_000, 1_000_000
-"""Bytes of what may be dropped."""
+"""Bytes of an uploaded image or text."""
+LARGEST_SIDE, MOST_PLACES = 2048, 512
+"""Pixels, and places of features, along the longer side of an uploaded image; larger ones are downsampled."""
 LONGEST_QUERY = 2_000
 LARGEST_RADIUS = 8
 
 
 class Answer(NamedTuple):
-    """What is sent back."""
+    """The response to a request.
+
+    Attributes
+    ----------
+    status : int
+        HTTP status.
+    kind : str
+        Content type.
+    body : bytes
+        Content.
+    policy : str
+        Content-Security-Policy.
+    """
 
     status: int
     kind: str
@@ -27,92 +41,128 @@ class Answer(NamedTuple):
 
 
 class Routes:
-    """Answers requests about an atlas; costly answers are kept.
+    """Answers requests about a map; costly responses are cached.
 
     Parameters
     ----------
-    atlas : what is asked about
+    item_map : ItemMap
+        The map.
     """
 
-    def __init__(self, atlas: Atlas):
-        self.atlas = atlas
+    def __init__(self, item_map: ItemMap):
+        self.item_map = item_map
         self._sheets: dict[int, bytes] = {}
 
     def get(self, path: str, query: dict[str, str]) -> Answer:
-        """Answer a request; what is wrong with it is said as JSON with a status from 400 on."""
+        """Return the response to a GET request; errors are JSON with a status from 400 on.
+
+        Parameters
+        ----------
+        path : str
+            Path of the address.
+        query : dict of str to str
+            Query of the address.
+
+        Returns
+        -------
+        answer : Answer
+            The response.
+        """
         try:
             return self._found(path, query)
         except LookupError as error:
             return problem(404, str(error.args[0]))
-        except ValueError as error:
+        except (ValueError, ImportError) as error:
             return problem(400, str(error))
 
-    def drop(self, kind: str, body: bytes) -> Answer:
-        """Tell where an image or a text would fall."""
+    def locate(self, kind: str, body: bytes) -> Answer:
+        """Return where an uploaded image or text would lie.
+
+        Parameters
+        ----------
+        kind : str
+            Content type.
+        body : bytes
+            Content.
+
+        Returns
+        -------
+        answer : Answer
+            The response.
+        """
         is_image = kind.startswith("image/")
         if not is_image and not kind.startswith("text/plain"):
-            return problem(415, f"the content is {kind!r}; wanted image/... or text/plain")
+            return problem(415, f"the content is {kind!r}; expected image/... or text/plain.")
         largest = LARGEST_IMAGE if is_image else LARGEST_TEXT
         if len(body) > largest:
-            return problem(413, f"the content has {len(body)} bytes; wanted at most {largest}")
-        if is_image == views.is_text(self.atlas):
-            wanted = "a text" if views.is_text(self.atlas) else "an image"
-            return problem(415, f"the content is {kind!r}; wanted {wanted}, as this collection holds")
+            return problem(413, f"the content has {len(body)} bytes; expected at most {largest}.")
+        if is_image == views.is_text(self.item_map):
+            expected = "a text" if views.is_text(self.item_map) else "an image"
+            return problem(415, f"the content is {kind!r}; expected {expected}, as in this collection.")
         try:
-            return as_json(views.dropped(self.atlas, read_bytes(body) if is_image else body.decode("utf-8", "replace")))
-        except (BadItemError, ValueError) as error:
+            source = read_bytes(body, max_side=self._side()) if is_image else body.decode("utf-8", "replace")
+            return as_json(views.locate(self.item_map, source))
+        except (BadItemError, ValueError, ImportError) as error:
             return problem(422, str(error))
+
+    def _side(self) -> int:
+        """Return the pixels along an image's longer side that its features are taken from: what memory allows."""
+        parameters = self.item_map.collection.steps[0].get_params() if self.item_map.collection.steps else {}
+        own, step = parameters.get("max_side") or LARGEST_SIDE, parameters.get("step", 1)
+        return min(own, LARGEST_SIDE, MOST_PLACES * step)
 
     def _found(self, path: str, query: dict[str, str]) -> Answer:
         if path in ("/", "/index.html"):
             text, policy = page.served()
             return Answer(200, "text/html; charset=utf-8", text.encode(), policy)
         if path == "/map.json":
-            return Answer(200, "application/json", self.chart)
+            return Answer(200, "application/json", self.map_view)
         if path == "/index.json":
-            return as_json(views.whole(self.atlas))
+            return as_json(views.index(self.item_map))
         if path == "/search.json":
-            return as_json(views.search(self.atlas, _query(query)))
+            return as_json(views.search(self.item_map, _query(query), query.get("all") == "1"))
+        if path == "/snippets.json":
+            return as_json(views.snippets(self.item_map, _query(query), _numbers(query)))
         if path == "/picture.jpg":
             return Answer(200, "image/jpeg", self.painted)
         if path == "/patches.png":
-            return Answer(200, "image/png", pictures.patches(self.atlas))
+            return Answer(200, "image/png", pictures.patches(self.item_map))
         if found := re.fullmatch(r"/cell/(\d{1,6})/(\d{1,6})\.json", path, re.ASCII):
-            return as_json(views.cell(self.atlas, int(found[1]), int(found[2]), _radius(query)))
+            return as_json(views.cell(self.item_map, int(found[1]), int(found[2]), _radius(query)))
         if found := re.fullmatch(r"/item/(\d{1,9})\.json", path, re.ASCII):
-            return as_json(views.item(self.atlas, int(found[1])))
+            return as_json(views.item(self.item_map, int(found[1])))
         if found := re.fullmatch(r"/item/(\d{1,9})\.jpg", path, re.ASCII):
-            return Answer(200, "image/jpeg", pictures.full(self.atlas, int(found[1])))
+            return Answer(200, "image/jpeg", pictures.full(self.item_map, int(found[1])))
         if found := re.fullmatch(r"/sheet/(\d{1,6})\.jpg", path, re.ASCII):
             return Answer(200, "image/jpeg", self._sheet(int(found[1])))
-        raise LookupError(f"there is nothing at {path[:200]!r}; wanted /, /index.json or a view that it names")
+        raise LookupError(f"path={path[:200]!r} does not exist; expected /, /index.json or a view that it lists.")
 
     @cached_property
-    def chart(self) -> bytes:
-        """The map's data, encoded once."""
-        can_drop = bool(self.atlas.collection.steps) or views.is_text(self.atlas)
-        return json.dumps(chart(self.atlas) | {"can_drop": can_drop}, separators=(",", ":")).encode()
+    def map_view(self) -> bytes:
+        """The data of the map, encoded once."""
+        can_drop = bool(self.item_map.collection.steps) or views.is_text(self.item_map)
+        return json.dumps(map_view(self.item_map) | {"can_drop": can_drop}, separators=(",", ":")).encode()
 
     @cached_property
     def painted(self) -> bytes:
         """The painted grid, encoded once."""
-        if not pictures.has_picture(self.atlas):
-            raise LookupError("the grid has no picture; wanted features with colours or patches")
-        return pictures.painted(self.atlas)
+        if not pictures.has_picture(self.item_map):
+            raise LookupError("the grid has no picture; expected features with colors or patches.")
+        return pictures.painted(self.item_map)
 
     def _sheet(self, number: int) -> bytes:
         if number not in self._sheets:
-            self._sheets[number] = pictures.sheet(self.atlas, number)
+            self._sheets[number] = pictures.sheet(self.item_map, number)
         return self._sheets[number]
 
 
 def as_json(view: dict[str, Any]) -> Answer:
-    """Answer with a view."""
+    """Return a view as a response."""
     return Answer(200, "application/json", json.dumps(view).encode())
 
 
 def problem(status: int, message: str) -> Answer:
-    """Answer with what is wrong."""
+    """Return an error as a response."""
     return Answer(status, "application/json", json.dumps({"error": message}).encode())
 
 
@@ -120,13 +170,20 @@ def _query(query: dict[str, str]) -> str:
     text = query.get("q", "")
     if not text.strip() or len(text) > LONGEST_QUERY:
         raise ValueError(
-            f"q has {len(text)} characters; wanted 1 to {LONGEST_QUERY}; ask for instance /search.json?q=tea"
+            f"q has {len(text)} characters; expected 1 to {LONGEST_QUERY}; use for instance /search.json?q=tea."
         )
     return text
+
+
+def _numbers(query: dict[str, str]) -> list[int]:
+    text = query.get("items", "")
+    if not re.fullmatch(r"\d{1,9}(,\d{1,9}){0,99}", text, re.ASCII):
+        raise ValueError(f"items={text[:20]!r} must be up to 100 numbers of items; use for instance items=3,17.")
+    return [int(number) for number in text.split(",")]
 
 
 def _radius(query: dict[str, str]) -> int:
     text = query.get("radius", "1")
     if not re.fullmatch(r"\d", text, re.ASCII) or int(text) > LARGEST_RADIUS:
-        raise ValueError(f"radius is {text[:20]!r}; wanted 0 to {LARGEST_RADIUS}")
+        raise ValueError(f"radius={text[:20]!r} must be from 0 to {LARGEST_RADIUS}.")
     return int(text)

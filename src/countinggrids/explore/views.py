@@ -1,214 +1,274 @@
-"""Views of an atlas as plain data: what the page draws, and what `--get` and the server give to programs."""
+"""Views of a map as plain data: what the page shows, and what the server and `browse --get` return to programs."""
 
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from countinggrids.explore.atlas import Atlas, Posterior
+from countinggrids.core import relevance
+from countinggrids.explore.item_map import ItemMap, Posterior
+from countinggrids.explore.queries import positive_text
 from countinggrids.features.text import Words
 
 MOST_ITEMS = 60
 """Items listed for a window, or found by a search."""
-N_NEIGHBOURS = 12
-LEAST_SHARE = 0.01
+N_NEIGHBORS = 12
+LEAST_POSTERIOR = 0.01
 """Items with less posterior around a window are not listed there."""
-N_LIT = 400
-"""Cells of a search's posterior that are told."""
+MOST_CELLS = 400
+"""Cells of the posterior of a new bag that are listed."""
+N_FEATURES = 10
+"""Features listed for an item."""
 
 View = dict[str, Any]
 
 
-def whole(atlas: Atlas) -> View:
-    """Tell what the collection and the grid are: `/index.json`."""
-    items = atlas.collection.items
+def index(item_map: ItemMap) -> View:
+    """Return what the collection and the grid are: `/index.json`."""
+    items = item_map.collection.items
     return {
-        "title": atlas.title,
-        "items": len(atlas.collection),
-        "kind": atlas.collection.vocabulary.kind,
-        "features": len(atlas.collection.vocabulary),
-        "grid": list(atlas.grid),
-        "window": list(atlas.window),
-        "capacity": round(atlas.model.capacity, 3),
+        "title": item_map.title,
+        "items": len(item_map.collection),
+        "kind": item_map.collection.vocabulary.kind,
+        "features": len(item_map.collection.vocabulary),
+        "grid": list(item_map.grid),
+        "window": list(item_map.window),
+        "capacity": round(item_map.model.capacity, 3),
         "columns": list(items.columns),
-        "labels": _counted(items["label"]) if "label" in items else {},
+        "labels": _counts_of(items["label"]) if "label" in items else {},
         "views": ["/map.json", "/cell/ROW/COLUMN.json", "/item/NUMBER.json", "/search.json?q=WORDS"],
     }
 
 
-def cell(atlas: Atlas, row: int, column: int, radius: int = 1) -> View:
-    """Tell what a window holds, and which items lie there: `/cell/ROW/COLUMN.json`.
+def cell(item_map: ItemMap, row: int, column: int, radius: int = 1) -> View:
+    """Return what a window holds, and which items lie there: `/cell/ROW/COLUMN.json`.
 
     Parameters
     ----------
-    atlas : the atlas
-    row, column : the window's first cell, as `locate` gives it
-    radius : how many cells around count as there
+    item_map : ItemMap
+        The map.
+    row : int
+        Row of the first cell of the window, as in `locate`.
+    column : int
+        Column of the first cell of the window.
+    radius : int, default=1
+        Cells around it whose items are listed too.
+
+    Returns
+    -------
+    view : dict
+        Distinctive features, and items by decreasing posterior.
     """
-    _within("row", row, atlas.grid[0])
-    _within("column", column, atlas.grid[1])
-    near = [
-        ((row + i) % atlas.grid[0]) * atlas.grid[1] + (column + j) % atlas.grid[1]
-        for i in range(-radius, radius + 1)
-        for j in range(-radius, radius + 1)
-    ]
-    shares = np.asarray(atlas.by_cell[:, np.unique(near)].sum(axis=1)).ravel()
-    found = np.flatnonzero(shares >= LEAST_SHARE)
-    found = found[np.argsort(-shares[found], kind="stable")]
+    _check_range("row", row, item_map.grid[0])
+    _check_range("column", column, item_map.grid[1])
+    offsets = range(-radius, radius + 1)
+    n_rows, n_columns = item_map.grid
+    near = [(row + i) % n_rows * n_columns + (column + j) % n_columns for i in offsets for j in offsets]
+    posterior = np.asarray(item_map.by_cell[:, np.unique(near)].sum(axis=1)).ravel()
+    found = np.flatnonzero(posterior >= LEAST_POSTERIOR)
+    found = found[np.argsort(-posterior[found], kind="stable")]
     return {
         "cell": [row, column],
-        "window": list(atlas.window),
-        "usage": round(float(atlas.usage[row, column]), 4),
-        "features": telling(atlas, row * atlas.grid[1] + column),
+        "window": list(item_map.window),
+        "usage": round(float(item_map.usage[row, column]), 4),
+        "features": distinctive_features(item_map, row * n_columns + column),
         "n_items": len(found),
-        "items": [brief(atlas, i) | {"posterior": round(float(shares[i]), 4)} for i in found[:MOST_ITEMS].tolist()],
+        "items": [
+            summary(item_map, i) | {"posterior": round(float(posterior[i]), 4)} for i in found[:MOST_ITEMS].tolist()
+        ],
     }
 
 
-def item(atlas: Atlas, number: int) -> View:
-    """Tell all that is known of an item, where it lies, and what lies beside it: `/item/NUMBER.json`."""
-    _within("item", number, len(atlas.collection))
+def item(item_map: ItemMap, number: int) -> View:
+    """Return all that is known of an item, where it lies, and its neighbors: `/item/NUMBER.json`."""
+    _check_range("item", number, len(item_map.collection))
     known = {
         name: value
-        for name, value in atlas.collection.items.row(number).items()
+        for name, value in item_map.collection.items.row(number).items()
         if value != "" and not (isinstance(value, float) and not isfinite(value))
     }
-    found = atlas.posterior(number)
-    return (
-        brief(atlas, number)
-        | {"known": known, "posterior": lit(atlas, found), "features": _own_features(atlas, number)}
-        | {"neighbours": [brief(atlas, i) | {"distance": d} for i, d in neighbours(atlas, number)]}
-    )
+    return summary(item_map, number) | {
+        "known": known,
+        "posterior": listed(item_map, item_map.posterior(number)),
+        "features": _features_of_item(item_map, number),
+        "neighbors": [summary(item_map, i) | {"distance": far} for i, far in neighbors(item_map, number)],
+    }
 
 
-def search(atlas: Atlas, query: str) -> View:
-    """Tell where a text would fall, and which items have it in their title, label or file name: `/search.json?q=`."""
-    wanted = query.strip().casefold()
-    named = [i for i, names in enumerate(atlas.names) if wanted and wanted in names]
-    listed = [brief(atlas, i) for i in named[:MOST_ITEMS]]
-    found: View = {"query": query, "named": listed, "n_named": len(named), "posterior": [], "items": []}
-    if not is_text(atlas):
+def search(item_map: ItemMap, query: str, lists_all: bool = False) -> View:
+    """Return the items that contain a query, and where it would lie as a text: `/search.json?q=`.
+
+    Parameters
+    ----------
+    item_map : ItemMap
+        The map.
+    query : str
+        Words, "phrases", -exclusions and prefixes*, as in `TextSearch.find`.
+    lists_all : bool, default=False
+        Whether the numbers of all items that were found are returned too, as `all`.
+
+    Returns
+    -------
+    view : dict
+        `found` are the items with the words, best first; `posterior` and `items` are where the words would lie.
+    """
+    hits = item_map.text_search.find(query)
+    found: View = {
+        "query": query,
+        "n_found": len(hits.items),
+        "n_with_all": hits.n_all,
+        "found": [
+            summary(item_map, i) | {"score": round(score, 4), "snippet": item_map.text_search.snippet(i, query)}
+            for i, score in zip(hits.items[:MOST_ITEMS].tolist(), hits.scores.tolist(), strict=False)
+        ],
+        "posterior": [],
+        "items": [],
+    }
+    if lists_all:
+        found["all"] = hits.items.tolist()
+    if not is_text(item_map):
         return found
-    counts = counted(atlas, query)
-    names = atlas.collection.vocabulary.names
+    counts = count_words(item_map, positive_text(query))
+    names = item_map.collection.vocabulary.names
     found["words"] = [names[i] for i in counts.indices.tolist()]
-    return found | _fallen(atlas, counts) if counts.nnz else found
+    return found | _located(item_map, counts) if counts.nnz else found
 
 
-def dropped(atlas: Atlas, source: Any) -> View:
-    """Tell where a new image (pixels) or text would fall; or raise if nothing in it is known: `/locate.json`."""
-    counts = counted(atlas, source) if is_text(atlas) else atlas.collection.bag([source])
+def snippets(item_map: ItemMap, query: str, items: list[int]) -> View:
+    """Return the part of each text where a query is found: `/snippets.json?q=&items=`."""
+    for item in items:
+        _check_range("items", item, len(item_map.collection))
+    return {"snippets": {str(item): item_map.text_search.snippet(item, query) for item in items}}
+
+
+def locate(item_map: ItemMap, source: Any) -> View:
+    """Return where a new image or text would lie: `/locate.json`.
+
+    Parameters
+    ----------
+    item_map : ItemMap
+        The map.
+    source : str or ndarray of shape (n_rows, n_columns, 3)
+        A text, or the pixels of an image.
+
+    Returns
+    -------
+    view : dict
+        Posterior, and the items that lie there.
+
+    Raises
+    ------
+    ValueError
+        If it has no feature of the map.
+    """
+    counts = count_words(item_map, source) if is_text(item_map) else item_map.collection.bag([source])
     if not counts.nnz:
-        raise ValueError("none of the features is known here; wanted at least one that the map has; try another")
-    return _fallen(atlas, counts)
+        raise ValueError("none of its features is known; expected at least one that the map has; try another.")
+    return _located(item_map, counts)
 
 
-def brief(atlas: Atlas, number: int) -> View:
-    """Tell an item in few words."""
-    row, column = atlas.places[number].tolist()
-    items = atlas.collection.items
+def summary(item_map: ItemMap, number: int) -> View:
+    """Return the number, title, place and labels of an item."""
+    row, column = item_map.places[number].tolist()
+    items = item_map.collection.items
     extra = {name: items.columns[name][number] for name in ("label", "split", "sequence") if name in items}
-    return {"item": number, "title": title(atlas, number), "place": [row, column]} | extra
+    return {"item": number, "title": title(item_map, number), "place": [row, column]} | extra
 
 
-def title(atlas: Atlas, number: int) -> str:
-    """Give an item's title, or its file, or its number."""
-    items = atlas.collection.items
+def title(item_map: ItemMap, number: int) -> str:
+    """Return the title of an item, or else its path, or its number."""
+    items = item_map.collection.items
     for name in ("title", "path"):
         if name in items and items.columns[name][number]:
             return str(items.columns[name][number])
     return f"item {number}"
 
 
-def telling(atlas: Atlas, flat: int) -> list[View]:
-    """List the telling features of a window, with how often they occur there and on the whole grid."""
-    names, found = atlas.collection.vocabulary.names, atlas.telling
+def distinctive_features(item_map: ItemMap, flat: int) -> list[View]:
+    """Return the distinctive features of a window, with their frequencies there and on the whole grid."""
+    names, found = item_map.collection.vocabulary.names, item_map.distinctive
     return [
         {
             "name": names[feature],
             "feature": feature,
-            "share": _four(share),
-            "everywhere": _four(found.everywhere[feature]),
+            "frequency": _rounded(frequency),
+            "everywhere": _rounded(found.everywhere[feature]),
         }
-        for feature, share in zip(found.features[flat].tolist(), found.shares[flat].tolist(), strict=True)
+        for feature, frequency in zip(found.features[flat].tolist(), found.frequencies[flat].tolist(), strict=True)
     ]
 
 
-def neighbours(atlas: Atlas, number: int) -> list[tuple[int, float]]:
-    """Give the items nearest on the torus and how far they are."""
-    distance = distances(atlas, atlas.places[number])
+def neighbors(item_map: ItemMap, number: int) -> list[tuple[int, float]]:
+    """Return the items nearest on the torus, with their distances."""
+    distance = distances(item_map, item_map.places[number])
     order = np.argsort(distance, kind="stable")
-    return [(i, float(distance[i])) for i in order[: N_NEIGHBOURS + 1].tolist() if i != number][:N_NEIGHBOURS]
+    return [(i, float(distance[i])) for i in order[: N_NEIGHBORS + 1].tolist() if i != number][:N_NEIGHBORS]
 
 
-def distances(atlas: Atlas, place: Any) -> Any:
-    """Give how far every item lies from a place, on the torus, in cells."""
-    away = np.abs(atlas.places - np.asarray(place)) % atlas.grid
-    away = np.minimum(away, np.array(atlas.grid) - away)
+def distances(item_map: ItemMap, place: Any) -> Any:
+    """Compute the distance of every item from a place, on the torus, in cells."""
+    away = np.abs(item_map.places - np.asarray(place)) % item_map.grid
+    away = np.minimum(away, np.array(item_map.grid) - away)
     return np.round(np.hypot(away[:, 0], away[:, 1]), 3)
 
 
-def lit(atlas: Atlas, found: Posterior) -> list[list[float]]:
-    """List the cells of a posterior as row, column and share."""
-    rows, columns = np.unravel_index(found.cells, atlas.grid)
-    return [
-        [*each[:2], round(each[2], 5)]
-        for each in zip(rows.tolist(), columns.tolist(), found.shares.tolist(), strict=True)
-    ]
+def listed(item_map: ItemMap, posterior: Posterior) -> list[list[float]]:
+    """Return the cells of a posterior as rows, columns and probabilities."""
+    rows, columns = np.unravel_index(posterior.cells, item_map.grid)
+    probabilities = posterior.probabilities.round(5).tolist()
+    return [list(each) for each in zip(rows.tolist(), columns.tolist(), probabilities, strict=True)]
 
 
-def _fallen(atlas: Atlas, counts: Any) -> View:
-    """Tell where a bag falls, and which items lie there."""
-    q = atlas.locate(counts).ravel()
-    cells = np.argsort(-q, kind="stable")[:N_LIT]
+def is_text(item_map: ItemMap) -> bool:
+    """Return whether the features are words."""
+    return item_map.collection.vocabulary.kind == "words"
+
+
+def count_words(item_map: ItemMap, text: str) -> Any:
+    """Count the known words of a text; a collection without an extractor takes any run of letters."""
+    if item_map.collection.steps:
+        return item_map.collection.bag([text])
+    return Words.of_names(item_map.collection.vocabulary.names).transform([text])
+
+
+def _located(item_map: ItemMap, counts: Any) -> View:
+    """Return the posterior of a new bag, and the items that lie there."""
+    q = item_map.locate(counts).ravel()
+    cells = np.argsort(-q, kind="stable")[:MOST_CELLS]
     cells = cells[q[cells] > 1e-4]
-    place = np.array(np.unravel_index(cells[0], atlas.grid)) + atlas.middle
-    # Items that share windows with the bag come first, and after them those that lie nearest; float32 has six digits.
-    order = np.lexsort((distances(atlas, place), -np.round(atlas.by_cell @ q, 5)))[:MOST_ITEMS]
+    place = np.array(np.unravel_index(cells[0], item_map.grid)) + item_map.middle
+    # Items in the same windows as the bag come first, then the nearest ones; float32 has six digits.
+    order = np.lexsort((distances(item_map, place), -np.round(item_map.by_cell @ q, 5)))[:MOST_ITEMS]
     return {
-        "posterior": lit(atlas, Posterior(cells, q[cells])),
-        "items": [brief(atlas, i) for i in order.tolist()],
+        "posterior": listed(item_map, Posterior(cells, q[cells])),
+        "items": [summary(item_map, i) for i in order.tolist()],
     }
 
 
-def _own_features(atlas: Atlas, number: int, n: int = 10) -> list[View]:
-    """List the features of an item that stand out against the whole grid."""
-    vocabulary = atlas.collection.vocabulary
-    row = atlas.collection.counts[[number]]
+def _features_of_item(item_map: ItemMap, number: int) -> list[View]:
+    """Return the features that distinguish an item from the whole grid."""
+    vocabulary = item_map.collection.vocabulary
+    row = item_map.collection.counts[[number]]
     total = np.bincount(row.indices % len(vocabulary), row.data, minlength=len(vocabulary))
-    shares = total / max(total.sum(), 1e-12)
-    score = shares * np.log((shares + 1e-12) / atlas.telling.everywhere)
-    best = np.argsort(-score, kind="stable")[:n]
+    frequencies = total / max(total.sum(), 1e-12)
+    scores = relevance.relevance(frequencies, item_map.distinctive.everywhere)
+    best = np.argsort(-scores, kind="stable")[:N_FEATURES]
     return [
-        {"name": vocabulary.names[i], "feature": i, "count": float(total[i]), "share": _four(shares[i])}
+        {"name": vocabulary.names[i], "feature": i, "count": float(total[i]), "frequency": _rounded(frequencies[i])}
         for i in best.tolist()
         if total[i] > 0
     ]
 
 
-def is_text(atlas: Atlas) -> bool:
-    """Tell whether the features are words."""
-    return atlas.collection.vocabulary.kind == "words"
-
-
-def counted(atlas: Atlas, text: str) -> Any:
-    """Count the known words of a text; a collection of bare counts does not say how, and takes any run of letters."""
-    if atlas.collection.steps:
-        return atlas.collection.bag([text])
-    words = Words()
-    words.names_ = list(atlas.collection.vocabulary.names)
-    return words.transform([text])
-
-
-def _counted(labels: Any) -> dict[str, int]:
+def _counts_of(labels: Any) -> dict[str, int]:
     names, counts = np.unique(labels.astype(str), return_counts=True)
     return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
 
-def _four(value: float) -> float:
+def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _within(what: str, number: int, n: int) -> None:
+def _check_range(name: str, number: int, n: int) -> None:
     if not 0 <= number < n:
-        raise LookupError(f"{what} is {number}; wanted 0 to {n - 1}")
+        raise LookupError(f"{name}={number} must be from 0 to {n - 1}.")

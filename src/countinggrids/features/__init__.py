@@ -1,11 +1,12 @@
-"""From images and texts to features: scikit-learn transformers that stream."""
+"""Feature extraction from images and texts: scikit-learn transformers that work on streams."""
 
+from countinggrids.features.bagger import Bagger
 from countinggrids.features.codebook import Codebook
-from countinggrids.features.colours import Colours
+from countinggrids.features.colors import Colors
 from countinggrids.features.gist import Gist
+from countinggrids.features.image_files import mirrored
 from countinggrids.features.labels import LabelMaps
 from countinggrids.features.maps import FeatureMap
-from countinggrids.features.pictures import mirrored
 from countinggrids.features.sift import DenseSIFT
 from countinggrids.features.stream import BadItemError, Stream
 from countinggrids.features.text import Words
@@ -14,8 +15,9 @@ from countinggrids.features.vocabulary import Vocabulary
 
 __all__ = [
     "BadItemError",
+    "Bagger",
     "Codebook",
-    "Colours",
+    "Colors",
     "DenseSIFT",
     "FeatureMap",
     "Gist",

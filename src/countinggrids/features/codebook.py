@@ -1,4 +1,4 @@
-"""A codebook: descriptors become words."""
+"""A codebook: descriptors are quantized into visual words."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -7,28 +7,34 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.features import clusters
+from countinggrids.features import kmeans
 from countinggrids.features.maps import FeatureMap
 from countinggrids.features.stream import Stream
 from countinggrids.features.vocabulary import Vocabulary
 
 
 class Codebook(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns words by k-means from a random sample of descriptors, and names the nearest word of each descriptor.
+    """Visual words: centers of k-means on a random sample of descriptors, and the nearest one of each descriptor.
 
     Parameters
     ----------
-    n_words : how many words
-    n_samples : descriptors that k-means sees at the most
-    n_images : images they are drawn from, where there are more
-    max_iter : iterations of k-means at the most
-    random_state : seed of the sample and of k-means
+    n_words : int, default=200
+        Number of words.
+    n_samples : int, default=100_000
+        Largest number of descriptors for k-means.
+    n_images : int, default=1000
+        Largest number of images that they are drawn from.
+    max_iter : int, default=50
+        Largest number of iterations of k-means.
+    random_state : int, RandomState or None, default=None
+        Random numbers of the sample and of k-means.
 
     Attributes
     ----------
-    centres_ : (words, dimensions) float32
-    patches_ : (words, patch, patch, 3) uint8, for each word the sampled patch nearest to its centre; None where the
-        descriptors came without an image
+    centers_ : ndarray of shape (n_words, n_dimensions)
+        The words, float32.
+    patches_ : ndarray of shape (n_words, patch, patch, 3) or None
+        The sampled patch nearest to each center, uint8; None if the descriptors come without an image.
 
     Examples
     --------
@@ -56,15 +62,39 @@ class Codebook(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, descriptors: Iterable[Any], y: object = None) -> Self:
-        """Learn the words from a stream of feature maps, or from arrays whose last axis is the descriptor."""
+        """Learn the words.
+
+        Parameters
+        ----------
+        descriptors : iterable of FeatureMap or array-like of shape (..., n_dimensions)
+            Feature maps, such as those of `DenseSIFT`, or arrays of descriptors.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted codebook.
+        """
         stream = descriptors if isinstance(descriptors, Stream) else Stream(descriptors, lambda item: item)
-        vectors, patches = clusters.gather(stream, _n_rows, _take, self.n_samples, self.n_images, self.random_state)
-        self.centres_ = clusters.k_means(vectors, self.n_words, self.max_iter, self.random_state)
-        self.patches_ = _coloured(patches[_typical(vectors, self.centres_)]) if patches.size else None
+        vectors, patches = kmeans.gather(stream, _n_rows, _take, self.n_samples, self.n_images, self.random_state)
+        self.centers_ = kmeans.k_means(vectors, self.n_words, self.max_iter, self.random_state)
+        self.patches_ = _as_rgb(patches[_nearest_samples(vectors, self.centers_)]) if patches.size else None
         return self
 
     def transform(self, descriptors: Iterable[Any]) -> Stream:
-        """Give the map of words of every map of descriptors, one at a time."""
+        """Compute the map of words of every map of descriptors.
+
+        Parameters
+        ----------
+        descriptors : iterable of FeatureMap or array-like of shape (..., n_dimensions)
+            Feature maps, or arrays of descriptors.
+
+        Returns
+        -------
+        maps : Stream of FeatureMap or ndarray
+            Maps of words, computed while they are iterated.
+        """
         check_is_fitted(self)
         if isinstance(descriptors, Stream):
             return descriptors.then(self._words)
@@ -72,25 +102,26 @@ class Codebook(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def vocabulary_(self) -> Vocabulary:
-        return Vocabulary.of_patches(self.patches_, len(self.centres_))
+        """The words as features."""
+        return Vocabulary.of_patches(self.patches_, len(self.centers_))
 
     def _words(self, item: Any) -> Any:
         values = np.asarray(item)
-        words = clusters.nearest(values.reshape(-1, values.shape[-1]), self.centres_).reshape(values.shape[:-1])
+        words = kmeans.nearest(values.reshape(-1, values.shape[-1]), self.centers_).reshape(values.shape[:-1])
         if isinstance(item, FeatureMap):
-            return FeatureMap(words, item.origin, item.step, item.patch, item.size)
+            return FeatureMap(words, item.origin, item.step, item.patch, item.size, n_features=len(self.centers_))
         return words
 
 
-def _typical(vectors: Any, centres: Any) -> Any:
-    """Give, for each centre, the vector nearest to it among those that are nearest to no other centre."""
-    words = clusters.nearest(vectors, centres)
-    distances = ((vectors - centres[words]) ** 2).sum(axis=1)
+def _nearest_samples(vectors: Any, centers: Any) -> Any:
+    """Return, for each center, the index of the nearest vector among those assigned to it."""
+    words = kmeans.nearest(vectors, centers)
+    distances = ((vectors - centers[words]) ** 2).sum(axis=1)
     order = np.lexsort((distances, words))
-    return order[np.searchsorted(words[order], np.arange(len(centres))).clip(max=len(order) - 1)]
+    return order[np.searchsorted(words[order], np.arange(len(centers))).clip(max=len(order) - 1)]
 
 
-def _coloured(patches: Any) -> Any:
+def _as_rgb(patches: Any) -> Any:
     return patches if patches.ndim == 4 else np.repeat(patches[..., None], 3, axis=3)
 
 
@@ -98,7 +129,7 @@ def _n_rows(item: Any) -> int:
     return int(np.prod(item.shape[:-1]))
 
 
-def _take(item: Any, places: Any) -> clusters.Rows:
+def _take(item: Any, places: Any) -> kmeans.Rows:
     values = np.asarray(item)
     vectors = values.reshape(-1, values.shape[-1])[places]
     if isinstance(item, FeatureMap) and item.image is not None:

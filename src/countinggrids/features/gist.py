@@ -1,4 +1,4 @@
-"""Gist: how much of each scale and orientation there is in each part of an image."""
+"""Gist: the energy of oriented filters of several scales in the blocks of an image."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -7,36 +7,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countinggrids.features import pictures
-from countinggrids.features.stream import Verbose
+from countinggrids.features import image_files
+from countinggrids.features.stream import Progress
 from countinggrids.features.transformer import ImageTransformer
 
 Array = NDArray[np.float64]
-HIGHEST = 0.3  # cycles per pixel at the middle of the finest scale: well below the 0.5 that pixels can hold
-RATIO = 1.85  # from the frequency of one scale to that of the next
-BANDWIDTH = 0.38  # of a filter along frequency: the deviation of a Gaussian, in parts of its middle
-OVERLAP = 0.6  # of a filter along angle: the deviation of a Gaussian, in parts of the angle to the next orientation
-WIDE = 4.0  # cycles per image up to which the local mean and contrast follow the image
-FAINT = 0.2  # added to the local contrast: what is fainter is not blown up
-PADDING = 16  # pixels around the image, mirrored, so that the opposite borders do not meet
+HIGHEST = 0.3
+"""Center frequency of the finest scale, in cycles per pixel: well below the Nyquist frequency of 0.5."""
+RATIO = 1.85
+"""Ratio of the center frequencies of adjacent scales."""
+BANDWIDTH = 0.38
+"""Standard deviation of a filter along frequency, as a fraction of its center frequency."""
+OVERLAP = 0.6
+"""Standard deviation of a filter along angle, as a fraction of the angle between orientations."""
+WIDE = 4.0
+"""Cutoff of the low-pass filter of local mean and contrast, in cycles per image."""
+FAINT = 0.2
+"""Added to the local contrast, so that noise is not amplified."""
+PADDING = 16
+"""Pixels of mirrored padding, so that opposite borders do not interact."""
 
 
 class Gist(ImageTransformer):
-    """Describes whole images by the mean energy of oriented filters in the blocks of a grid.
+    """Gist descriptors: the mean energy of oriented filters in the blocks of an image.
 
-    Grey images are brought to one size, their brightness to its logarithm, and the local mean and contrast of that are
-    taken out. Filters are Gaussians in the frequency domain, each with a scale and an orientation; the length of
-    their complex responses is averaged over each block. This is what Torralba's places are told apart by. A broken
-    image is always raised: every row of the result is an image.
+    Gray images are resized to squares, and the logarithm of their brightness is normalized by its local mean and
+    contrast. Filters are Gaussians in the frequency domain, each with a scale and an orientation; the magnitude of
+    their complex responses is averaged over each block. Torralba et al. recognize places with such descriptors. A
+    broken image always raises: every row of the result is an image.
 
     Parameters
     ----------
-    size : pixels along each side to which images are brought
-    orientations : of the filters of each scale, finest first
-    blocks : along each side
-    n_jobs : threads; None takes as many as the models use
-    verbose : 1 writes a line to stderr every two seconds; a function is told how many images are done, and of how
-        many, or None
+    size : int, default=128
+        Pixels along each side to which images are resized.
+    orientations : sequence of int, default=(8, 8, 4, 4)
+        Number of orientations of each scale, finest first.
+    blocks : int, default=4
+        Blocks along each side.
+    n_jobs : int, default=None
+        Number of threads; None uses as many as the models do.
+    verbose : int, default=0
+        Whether progress is logged to stderr, every two seconds.
+    callback : callable, default=None
+        Called after each image with the number of images done, and of all images or None.
 
     Examples
     --------
@@ -47,7 +60,7 @@ class Gist(ImageTransformer):
     (2, 384)
     """
 
-    _is_colour = False
+    _is_color = False
     max_side = None
     on_error = "raise"
 
@@ -57,25 +70,38 @@ class Gist(ImageTransformer):
         orientations: Sequence[int] = (8, 8, 4, 4),
         blocks: int = 4,
         n_jobs: int | None = None,
-        verbose: Verbose = 0,
+        verbose: int = 0,
+        callback: Progress | None = None,
     ):
         self.size = size
         self.orientations = orientations
         self.blocks = blocks
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.callback = callback
 
     def transform(self, images: Iterable[Any]) -> Array:  # type: ignore[override]
-        """Give the descriptor of every image, (images, blocks * blocks * filters), block by block."""
+        """Compute the descriptor of every image.
+
+        Parameters
+        ----------
+        images : iterable of path-like or array-like of shape (n_rows, n_columns) or (n_rows, n_columns, 3)
+            Paths, arrays, or a generator of either.
+
+        Returns
+        -------
+        descriptors : ndarray of shape (n_images, blocks * blocks * n_filters)
+            Descriptors, block by block.
+        """
         found = list(super().transform(images))
         if not found:
-            raise ValueError("there are no images; wanted at least one; check the list of paths")
+            raise ValueError("images is empty; expected at least one image; check the list of paths.")
         return np.stack(found)
 
     def _map(self, pixels: NDArray[np.uint8]) -> Array:
-        image = pictures.pillow().fromarray(pixels)
-        square = image.resize((self.size, self.size), pictures.pillow().Resampling.BILINEAR)
-        energy = responses(normalised(np.asarray(square)), tuple(self.orientations))
+        image = image_files.pillow().fromarray(pixels)
+        square = image.resize((self.size, self.size), image_files.pillow().Resampling.BILINEAR)
+        energy = responses(normalized(np.asarray(square)), tuple(self.orientations))
         side = self.size // self.blocks
         means = energy.reshape(len(energy), self.blocks, side, self.blocks, side).mean(axis=(2, 4))
         return means.transpose(1, 2, 0).ravel()
@@ -85,17 +111,17 @@ class Gist(ImageTransformer):
             value = getattr(self, name)
             numbers = np.ravel(value)
             if not numbers.size or numbers.dtype.kind not in "iu" or numbers.min() < 1:
-                raise ValueError(f"{name} is {value!r}; wanted integers of at least 1; give for instance 4")
+                raise ValueError(f"{name}={value!r} must be integers of at least 1; use for instance 4.")
         if self.size % self.blocks:
-            wanted = self.size // self.blocks * self.blocks or self.blocks
-            raise ValueError(f"blocks {self.blocks} must divide size {self.size}; try size {wanted}")
+            fitting = self.size // self.blocks * self.blocks or self.blocks
+            raise ValueError(f"blocks={self.blocks} must divide size={self.size}; use for instance size={fitting}.")
 
 
-def normalised(pixels: NDArray[np.uint8]) -> Array:
-    """Take the local mean and contrast out of the logarithm of the brightness."""
+def normalized(pixels: NDArray[np.uint8]) -> Array:
+    """Normalize the logarithm of the brightness by its local mean and contrast."""
     bright = _padded(np.log1p(pixels.astype(np.float64)))
     rows, columns = _frequencies(*bright.shape)
-    # At WIDE cycles per image the filter has come down to a half.
+    # The filter is one half at WIDE cycles per image.
     wide = np.exp(-np.log(2) * (rows**2 + columns**2) / (WIDE / max(pixels.shape)) ** 2)
     detail = bright - _filtered(bright, wide).real
     contrast = np.sqrt(np.maximum(_filtered(detail**2, wide).real, 0))
@@ -103,7 +129,7 @@ def normalised(pixels: NDArray[np.uint8]) -> Array:
 
 
 def responses(image: Array, orientations: tuple[int, ...]) -> Array:
-    """Give how strongly each filter responds at each pixel, (filters, rows, columns)."""
+    """Compute the magnitude of the response of each filter, (n_filters, n_rows, n_columns)."""
     padded = _padded(image)
     spectrum = np.fft.fft2(padded)
     found = np.abs(np.fft.ifft2(spectrum * filters(*padded.shape, orientations)))
@@ -112,9 +138,9 @@ def responses(image: Array, orientations: tuple[int, ...]) -> Array:
 
 @lru_cache(maxsize=4)
 def filters(height: int, width: int, orientations: tuple[int, ...]) -> Array:
-    """Make the transfer functions, (filters, rows, columns), with the frequency zero at the corner.
+    """Compute the transfer functions, (n_filters, n_rows, n_columns), with the frequency zero at the corner.
 
-    The first filter of each scale responds to upright stripes, the others to stripes turned clockwise step by step.
+    The first filter of each scale responds to vertical stripes, the others to stripes turned clockwise step by step.
     """
     rows, columns = _frequencies(height, width)
     frequency, angle = np.hypot(rows, columns), np.arctan2(rows, columns)
@@ -132,7 +158,7 @@ def filters(height: int, width: int, orientations: tuple[int, ...]) -> Array:
 
 
 def _frequencies(height: int, width: int) -> tuple[Array, Array]:
-    """Give the frequencies along rows, (rows, 1), and along columns, (1, columns), in cycles per pixel."""
+    """Return the frequencies along rows, (n_rows, 1), and along columns, (1, n_columns), in cycles per pixel."""
     down, across = (np.asarray(np.fft.fftfreq(n), np.float64) for n in (height, width))
     return down[:, None], across[None]
 

@@ -1,4 +1,4 @@
-"""Work on one item after another: lazily, in order, on several threads, with bad items named and left out."""
+"""Lazy, ordered, multithreaded processing of items, with a choice of what to do about bad ones."""
 
 import sys
 import time
@@ -9,14 +9,16 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
-from countinggrids import engine
+from countinggrids.kernels import threads
 
-Verbose = int | Callable[[int, int | None], None]
-LOOKAHEAD = 4  # items under way for each thread: enough to keep all busy, few enough to bound memory
+Progress = Callable[[int, int | None], object]
+"""Called with the number of items done, and of all of them, or None where that is unknown."""
+LOOKAHEAD = 4
+"""Items in progress for each thread: enough to keep all of them busy, few enough to bound memory."""
 
 
 class BadItemError(ValueError):
-    """An item that cannot be used, such as a broken image; a stream that skips goes on without it."""
+    """An item that cannot be used, such as a broken image; with on_error="skip" it is left out."""
 
 
 class Skipped(NamedTuple):
@@ -24,8 +26,10 @@ class Skipped(NamedTuple):
 
     Attributes
     ----------
-    place : where it was in the source
-    reason : what was wrong, with the item's name
+    place : int
+        Index of the item in the source.
+    reason : str
+        The error message.
     """
 
     place: int
@@ -33,23 +37,36 @@ class Skipped(NamedTuple):
 
 
 class Stream:
-    """Work that waits to be done on each item of a source; iterating does it, as often as the source can be read.
+    """A lazy map of a function over items: iterating computes results, as often as the source can be iterated.
 
-    Only a few items are held at a time, results come in the order of the source, and they do not depend on the
-    number of threads.
+    Only a few items are held at a time. Results come in the order of the source, and do not depend on the number of
+    threads.
 
     Parameters
     ----------
-    source : the items; a list can be gone through again and again, a generator once
-    work : what is done to each item
-    n_jobs : threads; None takes as many as the models use
-    on_error : what to do about a `BadItemError`: "raise" it, or "skip" the item and list it in `skipped`
-    verbose : 1 writes a line to stderr every two seconds; a function is told how many items are done, and of how
-        many, or None
+    source : iterable
+        The items. A list can be iterated again and again, a generator once.
+    work : callable
+        Function of an item.
+    n_jobs : int, default=None
+        Number of threads; None uses as many as the models do.
+    on_error : {"raise", "skip"}, default="raise"
+        Whether a `BadItemError` is raised, or its item is left out and listed in `skipped`.
+    verbose : int, default=0
+        Whether progress is logged to stderr, every two seconds.
+    callback : callable, default=None
+        Called after each item with the number of items done, and of all items or None.
 
     Attributes
     ----------
-    skipped : items that the last pass left out
+    skipped : list of Skipped
+        Items that the last iteration left out.
+
+    Examples
+    --------
+    >>> from countinggrids.features import Stream
+    >>> list(Stream(["a", "b"], str.upper))
+    ['A', 'B']
     """
 
     def __init__(
@@ -58,32 +75,53 @@ class Stream:
         work: Callable[[Any], Any],
         n_jobs: int | None = None,
         on_error: str = "raise",
-        verbose: "Verbose" = 0,
+        verbose: int = 0,
+        callback: Progress | None = None,
     ):
         if isinstance(source, str | bytes) or not isinstance(source, Iterable):
-            raise ValueError(
-                f"got {source!r}; wanted several items, such as a list of paths; put a single one in a list"
-            )
+            raise ValueError(f"source={source!r} must be several items, such as a list of paths; use a list of one.")
         if on_error not in ("raise", "skip"):
-            raise ValueError(f"on_error is {on_error!r}; wanted 'raise' or 'skip'; give for instance on_error='skip'")
+            raise ValueError(f"on_error={on_error!r} must be 'raise' or 'skip'; use for instance on_error='skip'.")
         if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs == 0):
-            raise ValueError(f"n_jobs is {n_jobs!r}; wanted None or a number of threads; give for instance n_jobs=2")
+            raise ValueError(f"n_jobs={n_jobs!r} must be None or a number of threads; use for instance n_jobs=2.")
         self.source, self.work = source, work
-        self.n_jobs, self.on_error, self.verbose = n_jobs, on_error, verbose
+        self.n_jobs, self.on_error, self.verbose, self.callback = n_jobs, on_error, verbose, callback
         self.skipped: list[Skipped] = []
 
     def then(self, work: Callable[[Any], Any]) -> "Stream":
-        """Give a stream that does more work on each result, on the same thread."""
+        """Return a stream that applies another function to each result, on the same thread.
+
+        Parameters
+        ----------
+        work : callable
+            Function of a result.
+
+        Returns
+        -------
+        stream : Stream
+            A new stream.
+        """
         first = self.work
         return self._with(self.source, lambda item: work(first(item)))
 
     def subset(self, indices: Sequence[int]) -> "Stream":
-        """Give a stream over some items of a source that has places, such as a list."""
+        """Return a stream over some items of a source with indices, such as a list.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Which items.
+
+        Returns
+        -------
+        stream : Stream
+            A new stream.
+        """
         source: Any = self.source
         return self._with([source[index] for index in indices], self.work)
 
     def _with(self, source: Iterable[Any], work: Callable[[Any], Any]) -> "Stream":
-        return Stream(source, work, self.n_jobs, self.on_error, self.verbose)
+        return Stream(source, work, self.n_jobs, self.on_error, self.verbose, self.callback)
 
     def __len__(self) -> int:
         return len(self.source)  # type: ignore[arg-type]
@@ -92,7 +130,15 @@ class Stream:
         return (result for _, result in self.enumerate())
 
     def enumerate(self) -> Iterator[tuple[int, Any]]:
-        """Go through the results with their places in the source."""
+        """Iterate over results with the indices of their items.
+
+        Yields
+        ------
+        index : int
+            Index of the item in the source.
+        result : object
+            Result of `work`.
+        """
         self.skipped = []
         with closing(self._outcomes()) as outcomes:
             for index, future in self._reported(outcomes):
@@ -106,11 +152,11 @@ class Stream:
                     yield index, result
 
     def _outcomes(self) -> Generator[tuple[int, "Future[Any]"]]:
-        """Start work a little ahead of who asks for results; forget what is not started when nobody asks any more."""
+        """Start work a little ahead of the consumer, and cancel what is not started when the consumer stops."""
         n_threads = self._n_threads()
 
         def work(item: Any) -> Any:
-            with engine.one_blas_thread():
+            with threads.one_blas_thread():
                 return self.work(item)
 
         items = enumerate(self.source)
@@ -124,23 +170,24 @@ class Stream:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _n_threads(self) -> int:
-        available = engine.default().n_threads
+        available = threads.default().n_threads
         if self.n_jobs is None or self.n_jobs < 0:
             return available
         return self.n_jobs
 
     def _reported(self, outcomes: Iterator[Any]) -> Iterator[Any]:
-        """Pass outcomes on, and tell how far it is."""
-        watch = self.verbose if callable(self.verbose) else _Lines() if self.verbose else None
+        """Pass outcomes on, and report progress."""
+        observers: list[Progress] = [_ProgressLog()] if self.verbose else []
+        observers += [self.callback] if self.callback is not None else []
         total = len(self) if hasattr(self.source, "__len__") else None
         for done, outcome in enumerate(outcomes, start=1):
             yield outcome
-            if watch is not None:
-                watch(done, total)
+            for observer in observers:
+                observer(done, total)
 
 
-class _Lines:
-    """Writes a line to stderr every two seconds."""
+class _ProgressLog:
+    """Logs progress to stderr every two seconds."""
 
     def __init__(self) -> None:
         self.began = self.last = time.monotonic()

@@ -1,42 +1,70 @@
-"""Words as features, and the documents they come from."""
+"""Counts of words as features."""
 
-import csv
-import json
-import os
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from math import isfinite, nan
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain, islice
+from typing import Any, Self
 
+import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.features.stream import BadItemError
+from countinggrids.core.fitting import settings_of
+from countinggrids.features.counting import KEEPABLE, Analyzer, Tally
+from countinggrids.features.documents import Columns, Document, Documents, read_documents
+from countinggrids.features.stop_words import ENGLISH, looks_english
+from countinggrids.features.tokenizers import Tokenizer, tokenizer_of
 from countinggrids.features.vocabulary import Vocabulary
 
-USUAL = ("text", "body", "content", "abstract", "document")  # columns tried where none is named
+__all__ = ["Columns", "Document", "Documents", "Tally", "Words", "read_documents"]
+
+N_SAMPLED, LONGEST_SAMPLE = 1000, 10_000
+"""Texts, and characters of each, from which the language is inferred."""
+LONGEST_NGRAM = 10
 
 
 class Words(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Counts words with scikit-learn's `CountVectorizer`; texts may come from a generator, counts are sparse.
+    """Sparse counts of the words of texts.
+
+    HTML, URLs, e-mail addresses and numbers are removed. Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer,
+    Myanmar) are counted by pairs of characters.
 
     Parameters
     ----------
-    min_df, max_df : documents a word must and may occur in: a number of them, or a share if a float
-    stop_words : words to leave out: "english", a list, or None
-    ngram_range : shortest and longest sequence of words that counts as one
-    max_features : keep this many words, the most frequent; None keeps all
-    lowercase : whether case is ignored
-    token_pattern : the regular expression of a word
+    min_df : int or float, default=1
+        Smallest number of documents with a word, or fraction of them if a float.
+    max_df : int or float, default=1.0
+        Largest number of documents with a word, or fraction of them if a float.
+    stop_words : {"auto", "english"}, list of str or None, default=None
+        Words to drop. "english" is a short list of function words; "auto" is that list if the texts look English (8%
+        of the words of the first 1000 texts are the, of, and, to and the like), and none otherwise.
+    ngram_range : tuple of int, default=(1, 1)
+        Smallest and largest n of n-grams; at most 10.
+    max_features : int, default=None
+        Number of words to keep, the most frequent. None keeps all.
+    lowercase : bool, default=True
+        Whether case is ignored.
+    tokenizer : {"auto", "words", "characters", "whitespace", "jieba", "janome"} or callable, default="auto"
+        How a text is split into words. "words" takes runs of letters and digits; "auto" does so too, except for
+        pairs of characters in scripts without spaces; "characters" takes pairs everywhere; "whitespace" splits at
+        white space only; "jieba" and "janome" split Chinese and Japanese with those packages. A callable takes a text
+        and returns a list of words; a collection that was made with one cannot be saved.
+    min_length : int, default=2
+        Smallest number of characters of a word, except in scripts without spaces.
+    keep : sequence of {"numbers", "urls", "emails", "html"}, default=()
+        What is counted rather than removed.
 
     Attributes
     ----------
-    names_ : the words, in the order of the columns
+    names_ : list of str
+        The words, in the order of the columns.
+    stop_words_ : list of str
+        The words that are dropped.
+    settings_ : namespace
+        How texts were split into words when it was fitted, which `transform` uses.
 
     Examples
     --------
@@ -46,6 +74,8 @@ class Words(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (['and', 'cup', 'of', 'tea'], [[0.0, 1.0, 0.0, 2.0]])
     """
 
+    _kept = ("tokenizer", "keep", "lowercase", "min_length", "ngram_range")
+
     def __init__(
         self,
         min_df: float = 1,
@@ -54,7 +84,9 @@ class Words(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ngram_range: tuple[int, int] = (1, 1),
         max_features: int | None = None,
         lowercase: bool = True,
-        token_pattern: str = r"(?u)\b\w\w+\b",
+        tokenizer: str | Tokenizer = "auto",
+        min_length: int = 2,
+        keep: Any = (),
     ):
         self.min_df = min_df
         self.max_df = max_df
@@ -62,270 +94,201 @@ class Words(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.ngram_range = ngram_range
         self.max_features = max_features
         self.lowercase = lowercase
-        self.token_pattern = token_pattern
+        self.tokenizer = tokenizer
+        self.min_length = min_length
+        self.keep = keep
 
     def fit(self, texts: Iterable[str], y: object = None) -> Self:
-        """Learn the vocabulary."""
+        """Learn the vocabulary.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted counter.
+        """
         self.fit_transform(texts)
         return self
 
-    def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_array:
-        """Learn the vocabulary and count, in one pass."""
-        vectoriser = self._vectoriser()
-        try:
-            counts = vectoriser.fit_transform(texts)
-        except ValueError as error:
-            if not any(part in str(error) for part in ("vocabulary", "no terms remain", "max_df corresponds")):
-                raise
-            raise ValueError(
-                f"no word is left (min_df {self.min_df}, max_df {self.max_df}, stop words {self.stop_words}); "
-                "wanted at least one; give more texts, or lower min_df and raise max_df"
-            ) from error
-        self.names_ = vectoriser.get_feature_names_out().tolist()
-        return sp.csr_array(counts)
+    def fit_transform(self, texts: Iterable[str], y: object = None, *, tally: Tally | None = None) -> sp.csr_array:
+        """Learn the vocabulary and count, in one pass.
 
-    def transform(self, texts: Iterable[str]) -> sp.csr_array:
-        """Count the known words of each text."""
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        y : None
+            Ignored.
+        tally : Tally, default=None
+            Counts the words that are dropped, by reason.
+
+        Returns
+        -------
+        counts : csr_array of shape (n_texts, n_words)
+            Counts.
+        """
+        self._check_options()
+        self.settings_ = settings_of(self, *self._kept)
+        tally = Tally() if tally is None else tally
+        texts = iter(texts)
+        first = list(islice(texts, N_SAMPLED))
+        self.stop_words_ = self._chosen_stop_words(first)
+        names, counts = _counted(chain(first, texts), self._analyzer(tally))
+        kept = self._frequent_enough(names, counts, tally)
+        if not kept.size:
+            raise ValueError(
+                f"min_df={self.min_df}, max_df={self.max_df} and {len(self.stop_words_)} stop words leave no word; "
+                "expected at least one; use more texts, a smaller min_df or a larger max_df."
+            )
+        self.names_ = [names[i] for i in kept.tolist()]
+        return counts[:, kept]
+
+    def transform(self, texts: Iterable[str], *, tally: Tally | None = None) -> sp.csr_array:
+        """Count the known words of each text.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts.
+        tally : Tally, default=None
+            Counts the words that are dropped, by reason.
+
+        Returns
+        -------
+        counts : csr_array of shape (n_texts, n_words)
+            Counts.
+        """
         check_is_fitted(self)
-        return sp.csr_array(self._vectoriser(vocabulary=self.names_).transform(texts))
+        tally = Tally() if tally is None else tally
+        names, counts = _counted(texts, self._analyzer(tally))
+        known = {name: i for i, name in enumerate(self.names_)}
+        are_known = np.array([name in known for name in names], dtype=bool)
+        _note(tally, "not in the vocabulary", ~are_known, names, counts)
+        counts = counts[:, np.flatnonzero(are_known)]
+        columns = np.array([known[name] for name in names if name in known], dtype=counts.indices.dtype)
+        found = sp.csr_array((counts.data, columns[counts.indices], counts.indptr), (counts.shape[0], len(known)))
+        found.sort_indices()
+        return found
+
+    def _check_options(self) -> None:
+        """Raise if an option is invalid."""
+        tokenizer_of(self.tokenizer)
+        unknown = [name for name in self.keep if name not in KEEPABLE] if _is_list(self.keep) else [self.keep]
+        if unknown:
+            raise ValueError(f"keep={self.keep!r} must be some of {', '.join(KEEPABLE)}; use for instance ['numbers'].")
+        is_list = _is_list(self.stop_words) and all(isinstance(word, str) for word in self.stop_words)
+        if not is_list and self.stop_words not in ("auto", "english", None):
+            raise ValueError(f"stop_words={self.stop_words!r} must be 'auto', 'english', a list of words or None.")
+        if not isinstance(self.min_length, int | np.integer) or self.min_length < 0:
+            raise ValueError(f"min_length={self.min_length!r} must be a number of characters; use for instance 2.")
+        sequence = tuple(self.ngram_range)
+        is_range = len(sequence) == 2 and all(isinstance(n, int | np.integer) for n in sequence)
+        if not is_range or not 1 <= sequence[0] <= sequence[1] <= LONGEST_NGRAM:
+            raise ValueError(
+                f"ngram_range={self.ngram_range!r} must be two integers from 1 to {LONGEST_NGRAM}, the smaller first; "
+                "use for instance (1, 2)."
+            )
+
+    @classmethod
+    def of_names(cls, names: Iterable[str]) -> Self:
+        """Return a fitted counter of known words that drops nothing else.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The words.
+
+        Returns
+        -------
+        words : Words
+            A fitted counter.
+        """
+        words = cls(min_length=1, keep=KEEPABLE)
+        words.names_, words.stop_words_ = list(names), []
+        words.settings_ = settings_of(words, *cls._kept)
+        return words
 
     @property
     def vocabulary_(self) -> Vocabulary:
+        """The words as features."""
         return Vocabulary("words", tuple(self.names_))
 
-    def _vectoriser(self, **more: Any) -> Any:
-        from sklearn.feature_extraction.text import CountVectorizer
+    def _analyzer(self, tally: Tally, stop_words: Iterable[str] | None = None) -> Analyzer:
+        how = self.settings_
+        return Analyzer(
+            tokenizer_of(how.tokenizer),
+            self.stop_words_ if stop_words is None else list(stop_words),
+            how.keep,
+            how.lowercase,
+            how.min_length,
+            (how.ngram_range[0], how.ngram_range[1]),
+            tally,
+        )
 
-        return CountVectorizer(dtype="float32", **self.get_params() | more)
+    def _chosen_stop_words(self, sample: list[str]) -> list[str]:
+        if self.stop_words == "auto":
+            analyzer = self._analyzer(Tally(), ())
+            words = (word for text in sample for word in analyzer.tokens(text[:LONGEST_SAMPLE]))
+            return sorted(ENGLISH) if looks_english(words) else []
+        return sorted(ENGLISH if self.stop_words == "english" else self.stop_words or ())
 
-
-class Document(NamedTuple):
-    """A text and what is known of it.
-
-    Attributes
-    ----------
-    text : the text
-    title, link, label, path : empty where unknown
-    time : seconds since 1970, or not a number
-    """
-
-    text: str
-    title: str = ""
-    link: str = ""
-    label: str = ""
-    path: str = ""
-    time: float = nan
-
-
-class Columns(NamedTuple):
-    """Which columns of a table hold what; None where none does."""
-
-    text: str | None = None
-    title: str | None = None
-    link: str | None = None
-    label: str | None = None
-    date: str | None = None
-
-
-UNNAMED = Columns()
-Complain = Callable[[BadItemError], None]
+    def _frequent_enough(self, names: list[str], counts: sp.csr_array, tally: Tally) -> NDArray[np.int64]:
+        """Return the indices of words to keep, and add the others to the tally."""
+        n_texts = counts.shape[0]
+        frequency = np.bincount(counts.indices, minlength=len(names))
+        least, most = (limit * n_texts if isinstance(limit, float) else limit for limit in (self.min_df, self.max_df))
+        is_rare, is_frequent = frequency < least, frequency > most
+        _note(tally, "too rare", is_rare, names, counts)
+        _note(tally, "too frequent", is_frequent & ~is_rare, names, counts)
+        kept = np.flatnonzero(~is_rare & ~is_frequent)
+        if self.max_features is None or len(kept) <= self.max_features:
+            return kept
+        order = np.argsort(-_totals(counts)[kept], kind="stable")
+        chosen = np.sort(kept[order[: self.max_features]])
+        _note(tally, "beyond max_features", np.isin(np.arange(len(names)), np.setdiff1d(kept, chosen)), names, counts)
+        return chosen
 
 
-def raise_it(error: BadItemError) -> None:
-    """Complain by raising."""
-    raise error
+def _is_list(value: Any) -> bool:
+    return not isinstance(value, str) and isinstance(value, Iterable)
 
 
-def read_documents(
-    source: str | os.PathLike[str], columns: Columns = UNNAMED, complain: Complain = raise_it
-) -> Iterator[Document]:
-    """Read documents one after another.
-
-    Parameters
-    ----------
-    source : a folder (a document per file, labels from sub-folders), a .csv, .tsv, .jsonl or .parquet table (a
-        document per row), or any other file (a document per line)
-    columns : which columns of a table hold what; a column of text called text, body, content, abstract or document
-        is found without being named
-    complain : called with what cannot be read; it may raise, or note it down and return
-    """
-    path = Path(source)
-    if path.is_dir():
-        return _folder(path, complain)
-    if not path.is_file():
-        raise ValueError(f"{path} is not there; wanted a file or a folder of texts; check the path")
-    readers = {".csv": _delimited, ".tsv": _delimited, ".jsonl": _json_lines, ".ndjson": _json_lines}
-    readers |= {".parquet": _parquet}
-    reader = readers.get(path.suffix.lower())
-    return _lines(path, complain) if reader is None else _table(reader(path, complain), columns, path, complain)
+def _counted(texts: Iterable[str], analyzer: Analyzer) -> tuple[list[str], sp.csr_array]:
+    """Return all words in alphabetical order, and their counts."""
+    numbers: dict[str, int] = {}
+    indices, data, ends = array("q"), array("f"), array("q", [0])
+    for text in texts:
+        found = Counter(analyzer(text))
+        indices.extend(numbers.setdefault(word, len(numbers)) for word in found)
+        data.extend(found.values())
+        ends.append(len(indices))
+    names = sorted(numbers)
+    ranks = np.empty(len(names), np.int64)
+    ranks[[numbers[name] for name in names]] = np.arange(len(names))
+    columns = ranks[np.frombuffer(indices, np.int64)] if indices else np.empty(0, np.int64)
+    shape = (len(ends) - 1, len(names))
+    counts = sp.csr_array((np.array(data, np.float32), columns, np.array(ends, np.int64)), shape)
+    counts.sort_indices()
+    return names, _with_small_indices(counts)
 
 
-def _folder(folder: Path, complain: Complain) -> Iterator[Document]:
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        inner = path.relative_to(folder)
-        if any(part.startswith(".") for part in inner.parts):
-            continue
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            complain(BadItemError(f"{path} cannot be read ({error.strerror}); wanted a text; check its permissions"))
-            continue
-        if _is_binary(content):
-            complain(BadItemError(f"{path} holds zero bytes; wanted a text; remove it or convert it"))
-            continue
-        label = inner.parent.as_posix() if inner.parent.name else ""
-        yield Document(content.decode("utf-8", "replace"), path.stem, label=label, path=inner.as_posix())
+def _with_small_indices(counts: sp.csr_array) -> sp.csr_array:
+    """Return the counts with 32-bit indices if these suffice."""
+    kind = sp.get_index_dtype((counts.indices, counts.indptr), max(*counts.shape, counts.nnz), check_contents=True)
+    parts = (counts.data, counts.indices.astype(kind, copy=False), counts.indptr.astype(kind, copy=False))
+    return sp.csr_array(parts, counts.shape)
 
 
-def _lines(path: Path, complain: Complain) -> Iterator[Document]:
-    with open(path, "rb") as file:
-        if _is_binary(file.read(4096)):
-            complain(BadItemError(f"{path} holds zero bytes; wanted a text; give text, or a table by its usual ending"))
-            return
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield Document(line.strip(), f"{path.stem} {number}")
+def _totals(counts: sp.csr_array) -> NDArray[Any]:
+    return np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
 
 
-def _is_binary(content: bytes) -> bool:
-    return b"\0" in content[:4096]
-
-
-Row = dict[str, Any]
-Table = tuple[list[str] | None, Iterator[Row]]  # the columns, where a table names them before its rows
-
-
-def _table(table: Table, columns: Columns, path: Path, complain: Complain) -> Iterator[Document]:
-    names, rows = table
-    if names is not None:
-        columns = _resolved(columns, names, path)
-    seen: set[str] = set()
-    for number, row in enumerate(rows, start=1):
-        seen.update(row)
-        column = columns.text or _usual(row)
-        text = None if column is None else row.get(column)
-        if not isinstance(text, str):
-            wanted = "a usual column of text" if column is None else f"column {column!r}"
-            complain(BadItemError(f"{path}, row {number}, has no text in {wanted}; wanted some; fill it in"))
-            continue
-        title, link, label = ("" if name is None else _plain(row.get(name)) for name in columns[1:4])
-        yield Document(text, title or f"{path.stem} {number}", link, label, time=_seconds(row.get(str(columns.date))))
-    if names is None and seen:
-        _resolved(columns, sorted(seen), path)
-
-
-def _usual(names: Iterable[str]) -> str | None:
-    return next((name for name in names if str(name).lower() in USUAL), None)
-
-
-def _resolved(columns: Columns, names: list[str], path: Path) -> Columns:
-    """Find the column of text where none was named; raise about columns that are not there."""
-    missing = [name for name in columns if name is not None and name not in names]
-    if missing:
-        raise ValueError(f"{path} has columns {', '.join(names)}; wanted {', '.join(missing)}; check the names")
-    text = columns.text or _usual(names)
-    if text is None:
-        raise ValueError(f"{path} has columns {', '.join(names)}; which holds the text? name its column")
-    return columns._replace(text=text)
-
-
-def _delimited(path: Path, complain: Complain) -> Table:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    # Tabs are for texts as they are; commas need quotes, and a quote that is never closed is an error.
-    how: dict[str, Any] = (
-        {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix.lower() == ".tsv" else {"strict": True}
-    )
-
-    def rows() -> Iterator[Row]:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-            reader = csv.DictReader(file, **how)
-            while True:
-                try:
-                    row = next(reader, None)
-                except csv.Error as error:
-                    where = f"{path}, line {reader.line_num}"
-                    complain(BadItemError(f"{where}, cannot be read ({error}); wanted a row; correct it"))
-                    continue
-                if row is None:
-                    return
-                yield row
-
-    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        try:
-            names = csv.DictReader(file, **how).fieldnames
-        except csv.Error as error:
-            raise ValueError(
-                f"{path}, line 1, cannot be read ({error}); wanted names of columns; correct it"
-            ) from error
-    return list(names or ()), rows()
-
-
-def _json_lines(path: Path, complain: Complain) -> Table:
-    def rows() -> Iterator[Row]:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                except (RecursionError, ValueError) as error:
-                    complain(BadItemError(f"{path}, line {number}, is no JSON ({error}); wanted an object; correct it"))
-                    continue
-                if isinstance(row, dict):
-                    yield row
-                else:
-                    kind = type(row).__name__
-                    complain(BadItemError(f"{path}, line {number}, is a {kind}; wanted an object; correct it"))
-
-    return None, rows()
-
-
-def _parquet(path: Path, complain: Complain) -> Table:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise ImportError(f"{path} needs the package pyarrow; install it, or convert the table to CSV") from error
-    wrong = (ArrowException, OSError, ValueError, ArithmeticError)
-
-    def named(error: Exception) -> ValueError:
-        return ValueError(f"{path} cannot be read ({error}); wanted a Parquet table; write it again")
-
-    def rows() -> Iterator[Row]:
-        try:
-            for batch in file.iter_batches(1024):
-                yield from batch.to_pylist()
-        except wrong as error:
-            raise named(error) from error
-
-    try:
-        file = parquet.ParquetFile(path)
-        return list(file.schema_arrow.names), rows()
-    except wrong as error:
-        raise named(error) from error
-
-
-def _plain(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _seconds(value: Any) -> float:
-    """Read a date: ISO 8601, a year, as in e-mail, or seconds since 1970; not a number if it is none of these."""
-    if isinstance(value, datetime):
-        return _posix(value)
-    text = _plain(value).strip()
-    if re.fullmatch("[0-9]{4}", text):
-        text = f"{text}-01-01"
-    for parse in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            return _posix(parse(text))
-        except (ValueError, TypeError, OverflowError, OSError):
-            continue
-    try:
-        return float(text) if isfinite(float(text)) else nan
-    except ValueError:
-        return nan
-
-
-def _posix(date: datetime) -> float:
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+def _note(tally: Tally, reason: str, which: NDArray[np.bool_], names: list[str], counts: sp.csr_array) -> None:
+    totals = _totals(counts)
+    tally.drop(reason, {names[i]: int(totals[i]) for i in np.flatnonzero(which).tolist()})

@@ -1,4 +1,4 @@
-"""Plots: a result in, matplotlib Axes out."""
+"""Plots of models and results on matplotlib Axes, and films of training."""
 
 from countinggrids.plot.film import Film, watchable
 from countinggrids.plot.maps import grid, history, posterior, prior, usage, windows

@@ -1,4 +1,4 @@
-"""Pictures one after the other into a film: GIF, MP4 or WebM, written whole or not at all."""
+"""Encoding of films as GIF, MP4 or WebM; a file is written whole or not at all."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countinggrids import files
+from countinggrids.data import container
 
 Picture = NDArray[np.uint8]
 
@@ -21,9 +21,9 @@ KINDS = (".gif", *CODECS)
 
 
 def check(path: Path) -> None:
-    """Raise, before any work, about a film that cannot be written."""
+    """Raise, before any work, if a film cannot be written."""
     if path.suffix not in KINDS:
-        raise ValueError(f"the film is {path}; wanted a name that ends in .gif, .mp4 or .webm")
+        raise ValueError(f"path={str(path)!r} must end in .gif, .mp4 or .webm; use for instance film.gif.")
     if path.suffix == ".gif":
         _pillow()
     else:
@@ -31,29 +31,33 @@ def check(path: Path) -> None:
 
 
 def write(path: Path, pictures: Sequence[Picture], fps: float = 12.0, hold: float = 2.0) -> None:
-    """Write a film; the last picture stays on for a while.
+    """Write a film.
 
     Parameters
     ----------
-    path : where to; .gif, .mp4 or .webm
-    pictures : (height, width, 3), all of the same size, height and width even; they are asked for one at a time
-    fps : pictures a second
-    hold : seconds that the last picture is shown longer
+    path : Path
+        File to write: .gif, .mp4 or .webm.
+    pictures : sequence of ndarray of shape (height, width, 3)
+        Pictures of one size, height and width even; they are read one at a time.
+    fps : float, default=12.0
+        Pictures per second.
+    hold : float, default=2.0
+        Seconds that the last picture is shown longer.
     """
     check(path)
     if path.suffix == ".gif":
-        files.write_whole(path, lambda name: _write_gif(name, pictures, fps, hold))
+        container.write_whole(path, lambda name: _write_gif(name, pictures, fps, hold))
     else:
-        files.write_whole(path, lambda name: _write_video(name, path.suffix, pictures, fps, hold))
+        container.write_whole(path, lambda name: _write_video(name, path.suffix, pictures, fps, hold))
 
 
 def _write_gif(name: str, pictures: Sequence[Picture], fps: float, hold: float) -> None:
     image = _pillow()
-    # One palette for all: colours that do not change from frame to frame compress well.
+    # One palette for all frames: colors that do not change from frame to frame compress well.
     some = [pictures[i] for i in np.unique(np.linspace(0, len(pictures) - 1, 7).round().astype(int))]
     palette = image.fromarray(np.hstack(some)).quantize(255, method=image.Quantize.MEDIANCUT)
     indexed = (image.fromarray(each).quantize(palette=palette, dither=image.Dither.NONE) for each in pictures)
-    each = max(20, round(1000 / fps / 10) * 10)  # a GIF counts in hundredths of a second, and 2 at the least
+    each = max(20, round(1000 / fps / 10) * 10)  # a GIF counts in hundredths of a second, at least 2
     durations = [each] * (len(pictures) - 1) + [each + round(1000 * hold)]
     next(indexed).save(name, "GIF", save_all=True, append_images=indexed, duration=durations, loop=0, optimize=False)
 
@@ -67,13 +71,13 @@ def _write_video(name: str, suffix: str, pictures: Sequence[Picture], fps: float
             if stream is None:
                 stream = container.add_stream(codec, rate=Fraction(fps).limit_denominator(1000), options=options)
                 stream.height, stream.width = picture.shape[:2]
-                stream.pix_fmt = "yuv420p"  # the only one that every browser and telephone plays
+                stream.pix_fmt = "yuv420p"  # the only one that every browser and phone plays
             container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")))
         container.mux(stream.encode())
 
 
 def _held(pictures: Sequence[Picture], n: int) -> Iterator[Picture]:
-    """Give the pictures, and the last one n more times."""
+    """Iterate over pictures, and over the last one n more times."""
     yield from pictures
     last = pictures[-1]
     for _ in range(n):
@@ -84,7 +88,7 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError('films need Pillow; pip install "countinggrids[plot]" brings it') from error
+        raise ImportError('films need Pillow; install it with pip install "countinggrids[plot]".') from error
     return Image
 
 
@@ -92,8 +96,9 @@ def _av(suffix: str) -> Any:
     try:
         import av
     except ImportError as error:
-        raise ImportError(f'{suffix} needs PyAV; pip install "countinggrids[plot]" brings it; .gif does not') from error
+        message = f'{suffix} needs PyAV; install it with pip install "countinggrids[plot]", or write a .gif.'
+        raise ImportError(message) from error
     codec = CODECS[suffix][1]
     if codec not in av.codecs_available:
-        raise ImportError(f"{suffix} needs the codec {codec}, which this PyAV was built without; write a .gif instead")
+        raise ImportError(f"{suffix} needs the codec {codec}, which this PyAV was built without; write a .gif.")
     return av

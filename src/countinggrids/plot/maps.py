@@ -1,6 +1,6 @@
-"""Maps of a grid: painted with its features, its windows, usage, prior and posterior; and how it was learnt.
+"""Maps of a grid: its features, windows, usage, prior and posterior; and the history of its training.
 
-The maps share `roll` and `tiles`, so that what is drawn on the same Axes lands in the same place.
+All maps have the options `roll` and `tiles`, so that maps on the same Axes are aligned.
 """
 
 from typing import Any
@@ -8,26 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from countinggrids import painting
-from countinggrids.plot.canvas import Flat, axes
+from countinggrids.plot import painting
+from countinggrids.plot.canvas import FlatTorus, axes
 
 MOST_LABELS = 12
-"""Labels in a legend at the most, the most frequent ones."""
+"""Largest number of labels in a legend, the most frequent ones."""
 
 
 def grid(
     model: Any, vocabulary: Any, ax: Any = None, *, roll: Any = False, tiles: Any = (1, 1), pitch: int = 16
 ) -> Any:
-    """Paint a grid with its features: colours, overlapped patches, or labels with a legend.
+    """Plot a grid as its features: colors, overlapping patches, or labels with a legend.
 
     Parameters
     ----------
-    model : a fitted model with one or two axes
-    vocabulary : what the features are; a `Collection` will do
-    ax : where to draw; None makes a figure
-    roll : True puts the least used seam (by the model's prior) at the border; or a shift along each axis
-    tiles : how often the torus is repeated along each axis; (2, 2) shows that it wraps round
-    pitch : pixels along each side of a cell
+    model : estimator
+        A fitted model with one or two axes.
+    vocabulary : Vocabulary or Collection
+        The features.
+    ax : Axes, default=None
+        Where to draw; None makes a figure.
+    roll : bool or sequence of int, default=False
+        True puts the cells least used by the prior at the border; or a shift along each axis.
+    tiles : tuple of int, default=(1, 1)
+        Copies of the torus along each axis; (2, 2) shows that it wraps around.
+    pitch : int, default=16
+        Pixels along each side of a cell.
+
+    Returns
+    -------
+    ax : Axes
+        The plot.
 
     Examples
     --------
@@ -37,13 +48,13 @@ def grid(
     >>> from countinggrids.features import Vocabulary
     >>> X = np.random.default_rng(0).integers(0, 9, (20, 3))
     >>> model = cg.CountingGrid((8, 8), (3, 3), random_state=0).fit(X)
-    >>> colours = Vocabulary.of_colours(np.eye(3, dtype=np.uint8) * 255)
-    >>> ax = plot.grid(model, colours, tiles=(2, 2))
+    >>> colors = Vocabulary.of_colors(np.eye(3, dtype=np.uint8) * 255)
+    >>> ax = plot.grid(model, colors, tiles=(2, 2))
     >>> ax = plot.windows(model, model.locate(X[:3]), ax, tiles=(2, 2))
     >>> ax.figure.savefig("grid.png")  # doctest: +SKIP
     """
     known = getattr(vocabulary, "vocabulary", vocabulary)
-    flat = Flat.of(model, roll, tiles)
+    flat = FlatTorus.of(model, roll, tiles)
     pi = painting.plane(model)
     painted = flat.lay(painting.picture(pi, known, pitch), pitch)
     ax = axes(ax, flat.size())
@@ -59,32 +70,44 @@ def windows(
     cells: ArrayLike,
     ax: Any = None,
     *,
-    colours: Any = None,
+    colors: Any = None,
     roll: Any = False,
     tiles: Any = (1, 1),
 ) -> Any:
-    """Outline the windows of bags; one that leaves at a border comes in at the other side.
+    """Outline the windows of bags; a window that crosses a border continues at the opposite one.
 
     Parameters
     ----------
-    model : a fitted model with one or two axes
-    cells : (bags, axes) the corners of the windows, as `model.locate` gives them
-    ax : where to draw; None makes a figure
-    colours : a colour for all outlines, or one for each; None takes matplotlib's own in turn
-    roll, tiles : as in `grid`
+    model : estimator
+        A fitted model with one or two axes.
+    cells : array-like of shape (n_bags, n_axes)
+        First cells of the windows, as of `model.locate`.
+    ax : Axes, default=None
+        Where to draw; None makes a figure.
+    colors : color or sequence of colors, default=None
+        Color of all outlines, or of each; None cycles through those of matplotlib.
+    roll : bool or sequence of int, default=False
+        As in `grid`.
+    tiles : tuple of int, default=(1, 1)
+        As in `grid`.
+
+    Returns
+    -------
+    ax : Axes
+        The plot.
     """
     from matplotlib.patches import Rectangle
 
-    flat = Flat.of(model, roll, tiles)
+    flat = FlatTorus.of(model, roll, tiles)
     corners = _corners(model, cells)
     ax = axes(ax, flat.size())
-    window = _two(model._geometry().window, 1)
-    each = [f"C{i}" for i in range(len(corners))] if colours is None else colours
+    window = painting.as_two_axes(model.geometry_.window)
+    each = [f"C{i}" for i in range(len(corners))] if colors is None else colors
     each = [each] * len(corners) if isinstance(each, str) else list(each)
-    for corner, colour in zip(corners, each, strict=True):
+    for corner, color in zip(corners, each, strict=True):
         for row, column in flat.rectangles(corner, window):
-            # A thin dark line around the coloured one can be told from any picture.
-            for width, edge in ((2.6, "black"), (1.4, colour)):
+            # A thin dark line around the colored one is visible on any picture.
+            for width, edge in ((2.6, "black"), (1.4, color)):
                 ax.add_patch(Rectangle((column, row), window[1], window[0], fill=False, edgecolor=edge, lw=width))
     ax.set_aspect(_aspect(flat))
     flat.frame(ax)
@@ -92,70 +115,110 @@ def windows(
 
 
 def usage(model: Any, X: Any, ax: Any = None, *, roll: Any = False, tiles: Any = (1, 1)) -> Any:
-    """Draw how many bags lie over each cell: their posteriors, spread over the windows.
+    """Plot the expected number of bags whose window covers each cell.
 
     Parameters
     ----------
-    model : a fitted model with one or two axes
-    X : the bags
-    ax : where to draw; None makes a figure
-    roll, tiles : as in `grid`
+    model : estimator
+        A fitted model with one or two axes.
+    X : array-like or sparse matrix of shape (n_bags, n_columns)
+        Counts.
+    ax : Axes, default=None
+        Where to draw; None makes a figure.
+    roll : bool or sequence of int, default=False
+        As in `grid`.
+    tiles : tuple of int, default=(1, 1)
+        As in `grid`.
+
+    Returns
+    -------
+    ax : Axes
+        The plot.
     """
     heights = painting.coverage(model, X) * X.shape[0]
     return _heat(model, heights, "bags over a cell", ax, roll, tiles)
 
 
 def prior(model: Any, ax: Any = None, *, roll: Any = False, tiles: Any = (1, 1)) -> Any:
-    """Draw the prior of the windows, each at its middle.
+    """Plot the prior over windows, each at its middle.
 
     Parameters
     ----------
-    model : a fitted model with one or two axes
-    ax : where to draw; None makes a figure
-    roll, tiles : as in `grid`
+    model : estimator
+        A fitted model with one or two axes.
+    ax : Axes, default=None
+        Where to draw; None makes a figure.
+    roll : bool or sequence of int, default=False
+        As in `grid`.
+    tiles : tuple of int, default=(1, 1)
+        As in `grid`.
+
+    Returns
+    -------
+    ax : Axes
+        The plot.
     """
     return _heat(model, _to_middles(model, np.exp(model.log_prior_)), "prior of a window", ax, roll, tiles)
 
 
 def posterior(model: Any, bag: Any, ax: Any = None, *, roll: Any = False, tiles: Any = (1, 1)) -> Any:
-    """Draw where a bag may lie as heat: the posterior of the windows, each at its middle; the best one is outlined.
+    """Plot the posterior of a bag over windows, each at its middle, and outline the most likely one.
 
-    Where the posterior is low the heat is transparent: on the Axes of a painted grid the picture shines through.
+    The plot is transparent where the posterior is low, so that it can be drawn over that of `grid`.
 
     Parameters
     ----------
-    model : a fitted model with one or two axes
-    bag : the counts of one bag, (sections * features,) or (1, sections * features)
-    ax : where to draw; None makes a figure
-    roll, tiles : as in `grid`
+    model : estimator
+        A fitted model with one or two axes.
+    bag : array-like or sparse matrix of shape (n_columns,) or (1, n_columns)
+        Counts of one bag.
+    ax : Axes, default=None
+        Where to draw; None makes a figure.
+    roll : bool or sequence of int, default=False
+        As in `grid`.
+    tiles : tuple of int, default=(1, 1)
+        As in `grid`.
+
+    Returns
+    -------
+    ax : Axes
+        The plot.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
     row = bag.reshape(1, -1) if isinstance(bag, np.ndarray) and bag.ndim == 1 else bag
     if row.shape[0] != 1:
-        raise ValueError(f"bag has {row.shape[0]} rows; wanted the counts of one bag; give for instance X[:1]")
-    q = model.transform(row).reshape(model.log_prior_.shape)
-    flat = Flat.of(model, roll, tiles)
+        raise ValueError(f"bag of shape {row.shape} must be the counts of one bag; use for instance X[:1].")
+    q = next(model.iter_posteriors(row))[0].reshape(model.log_prior_.shape)
+    flat = FlatTorus.of(model, roll, tiles)
     ax = axes(ax, flat.size())
     ramp = LinearSegmentedColormap.from_list("heat", [(1, 0.8, 0, 0), (1, 0.5, 0, 0.75), (0.8, 0, 0, 0.9)])
-    heights = np.sqrt(_to_middles(model, q))  # the eye should find what is unlikely but possible too
+    heights = np.sqrt(_to_middles(model, q))  # so that small probabilities are visible too
     ax.imshow(flat.lay(heights), extent=flat.extent(), cmap=ramp, interpolation="nearest", aspect=_aspect(flat))
-    return windows(model, model.locate(row), ax, colours="white", roll=roll, tiles=tiles)
+    return windows(model, model.locate(row), ax, colors="white", roll=roll, tiles=tiles)
 
 
 def history(model: Any, ax: Any = None) -> Any:
-    """Draw the objective per token against the iterations of the best restart.
+    """Plot the objective per token against the iterations of the best restart.
 
-    While beta rises it falls: the log-likelihood is taken times beta. Where beta stands still it rises.
+    It falls while the inverse temperature rises, because the log-likelihood is multiplied by it, and rises while that
+    is constant.
 
     Parameters
     ----------
-    model : a fitted model
-    ax : where to draw; None makes a figure
+    model : estimator
+        A fitted model.
+    ax : Axes, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    ax : Axes
+        The plot.
     """
     values = getattr(model, "history_", ())
     if not len(values):
-        raise ValueError("the model has no history; wanted one that was learnt with fit; partial_fit keeps none")
+        raise ValueError("the model has no history_; expected one trained with fit, as partial_fit records none.")
     ax = axes(ax, (6.4, 4))
     ax.plot(np.arange(1, len(values) + 1), values, lw=1.5)
     ax.set(xlabel="iteration", ylabel="objective per token", xlim=(1, max(2, len(values))))
@@ -164,7 +227,7 @@ def history(model: Any, ax: Any = None) -> Any:
 
 
 def _heat(model: Any, heights: Any, name: str, ax: Any, roll: Any, tiles: Any) -> Any:
-    flat = Flat.of(model, roll, tiles)
+    flat = FlatTorus.of(model, roll, tiles)
     ax = axes(ax, flat.size())
     image = ax.imshow(
         flat.lay(heights), extent=flat.extent(), cmap="YlGnBu", vmin=0, interpolation="nearest", aspect=_aspect(flat)
@@ -175,42 +238,37 @@ def _heat(model: Any, heights: Any, name: str, ax: Any, roll: Any, tiles: Any) -
 
 
 def _legend(ax: Any, pi: Any, vocabulary: Any) -> None:
-    """Name the labels that are seen, those of the most cells first."""
+    """Add a legend of the labels on the map, by decreasing number of cells."""
     from matplotlib.patches import Patch
 
-    colours = painting.colours_of(vocabulary) / 255
+    colors = painting.colors_of(vocabulary) / 255
     n_cells = np.bincount(pi.argmax(axis=2).ravel(), minlength=len(vocabulary))
     seen = [label for label in np.argsort(-n_cells, kind="stable") if n_cells[label]]
-    entries = [Patch(color=colours[label], label=vocabulary.names[label]) for label in seen[:MOST_LABELS]]
+    entries = [Patch(color=colors[label], label=vocabulary.names[label]) for label in seen[:MOST_LABELS]]
     if len(seen) > MOST_LABELS:
         entries.append(Patch(color="none", label=f"and {len(seen) - MOST_LABELS} more"))
     ax.legend(handles=entries, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8)
 
 
 def _corners(model: Any, cells: ArrayLike) -> list[tuple[int, int]]:
-    """Read the corners of windows as rows and columns."""
+    """Return the first cells of windows as rows and columns."""
     n_axes = model.log_prior_.ndim
     corners = np.asarray(cells)
     if corners.ndim != 2 or corners.shape[1] != n_axes:
         raise ValueError(
-            f"cells have shape {corners.shape}; wanted (bags, {n_axes}), coordinates of corners; "
-            "give for instance model.locate(X[:5])"
+            f"cells of shape {corners.shape} must be (n_bags, {n_axes}), coordinates of first cells; "
+            "use for instance model.locate(X[:5])."
         )
-    return [_two(corner, 0) for corner in corners.tolist()]
-
-
-def _two(lengths: Any, missing: int) -> tuple[int, int]:
-    """Give a shape or a place on a grid with one axis as on one with a single row."""
-    return (missing, int(lengths[0])) if len(lengths) == 1 else (int(lengths[0]), int(lengths[1]))
+    return [painting.as_two_axes(corner, missing=0) for corner in corners.tolist()]
 
 
 def _to_middles(model: Any, planes: Any) -> Any:
-    """Move what belongs to windows from their corners to their middles, (rows, columns)."""
-    window = model._geometry().window
+    """Move values of windows from their first cells to their middles, (n_rows, n_columns)."""
+    window = model.geometry_.window
     moved = np.roll(planes, [length // 2 for length in window], tuple(range(len(window))))
     return moved.reshape(painting.plane(model).shape[:2])
 
 
-def _aspect(flat: Flat) -> str:
-    """Keep cells square, except on a grid of one row: that would be a thin line."""
+def _aspect(flat: FlatTorus) -> str:
+    """Return the aspect: square cells, except on a grid of one row, which would be a thin line."""
     return "auto" if flat.grid[0] == 1 else "equal"

@@ -1,18 +1,18 @@
-"""The words of a grid as a map: the most telling ones of each region, sized, without overlap."""
+"""Maps of words: the most distinctive ones of each place, without overlap."""
 
 from typing import Any
 
 import numpy as np
 
-from countinggrids import painting
-from countinggrids.plot.canvas import Flat, axes
+from countinggrids.plot import painting
+from countinggrids.plot.canvas import FlatTorus, axes
 
 SMALLEST, LARGEST = 5.5, 21.0
 """Sizes of words, in points."""
 GAP = 2
-"""Pixels between words at the least."""
+"""Smallest number of pixels between words."""
 STEPS = [(row, column) for row in (0, -1, 1, -2, 2) for column in (0, -0.5, 0.5, -1, 1)]
-"""Where a word may move that finds its place taken, in its own heights and widths: nearest first."""
+"""Displacements of a word that are tried if its place is taken, in heights and widths of the word, nearest first."""
 STEPS.sort(key=lambda step: step[0] ** 2 + 2 * step[1] ** 2)
 
 
@@ -26,18 +26,31 @@ def words(
     roll: Any = False,
     tiles: Any = (1, 1),
 ) -> Any:
-    """Write the most telling words of each region where they belong, the more telling the larger.
+    """Plot the most distinctive words of each place, in sizes by their relevance.
 
-    Behind the words the map is darker where the model's prior puts more windows. A word that finds no room is left out.
+    The background is darker where the prior is larger. Words for which there is no space are left out.
 
     Parameters
     ----------
-    model : a fitted model with one or two axes
-    vocabulary : what the features are; a `Collection` will do
-    ax : where to draw; None makes a figure
-    places : how many places along each axis words are chosen for; None takes two to a window
-    n : words of each place at the most
-    roll, tiles : as in `grid`
+    model : estimator
+        A fitted model with one or two axes.
+    vocabulary : Vocabulary or Collection
+        The features.
+    ax : Axes, default=None
+        Where to draw; None makes a figure.
+    places : tuple of int, default=None
+        Places along each axis; None is two for each window.
+    n : int, default=6
+        Largest number of words of a place.
+    roll : bool or sequence of int, default=False
+        As in `grid`.
+    tiles : tuple of int, default=(1, 1)
+        As in `grid`.
+
+    Returns
+    -------
+    ax : Axes
+        The plot.
 
     Examples
     --------
@@ -51,7 +64,7 @@ def words(
     True
     """
     known = getattr(vocabulary, "vocabulary", vocabulary)
-    flat = Flat.of(model, roll, tiles)
+    flat = FlatTorus.of(model, roll, tiles)
     pi, usage = painting.plane(model), painting.coverage(model)
     painting.check_vocabulary(pi, known)
     ax = axes(ax, flat.size(9.0))
@@ -64,11 +77,11 @@ def words(
     return ax
 
 
-def write(ax: Any, flat: Flat, chosen: list[painting.Word], names: Any) -> None:
-    """Write words from the most telling down, each as near to its place as there is room for all its copies."""
+def write(ax: Any, flat: FlatTorus, chosen: list[painting.Word], names: Any) -> None:
+    """Draw words, the most distinctive first, each as near to its place as there is space for all its copies."""
     if not chosen:
         return
-    ax.figure.draw_without_rendering()  # the layout must stand before anything can be measured
+    ax.figure.draw_without_rendering()  # extents are known only after the layout
     bounds = ax.get_window_extent().extents
     top = chosen[0].weight
     taken = np.empty((0, 4))
@@ -78,9 +91,9 @@ def write(ax: Any, flat: Flat, chosen: list[painting.Word], names: Any) -> None:
         text = ax.text(0, 0, names[word.feature], fontsize=size, ha="center", va="center", color=_ink(strength),
                        clip_on=True, parse_math=False)  # fmt: skip
         extent = text.get_window_extent()
-        centres = ax.transData.transform([(column, row) for row, column in flat.copies(word.row, word.column)])
+        centers = ax.transData.transform([(column, row) for row, column in flat.copies(word.row, word.column)])
         width, height = extent.width + GAP, extent.height + GAP
-        found = room(centres, width, height, taken, bounds)
+        found = room(centers, width, height, taken, bounds)
         if found is None:
             text.remove()
             continue
@@ -91,44 +104,43 @@ def write(ax: Any, flat: Flat, chosen: list[painting.Word], names: Any) -> None:
             shown.set_position(place)
 
 
-def room(centres: Any, width: float, height: float, taken: Any, bounds: Any) -> Any:
-    """Give the nearest centres at which no copy touches another word or the border; None if there are none."""
-    boxes = boxes_at(centres, width, height)
+def room(centers: Any, width: float, height: float, taken: Any, bounds: Any) -> Any:
+    """Return the nearest centers where no copy overlaps another word or the border; None if there are none."""
+    boxes = boxes_at(centers, width, height)
     low, high = np.asarray(bounds[:2]), np.asarray(bounds[2:])
     into = (low - boxes[:, :2]).max(axis=0).clip(min=0) + (high - boxes[:, 2:]).min(axis=0).clip(max=0)
     for up, aside in STEPS:
-        moved = centres + into + np.array([aside * width, up * height])
+        moved = centers + into + np.array([aside * width, up * height])
         boxes = boxes_at(moved, width, height)
-        # Half of the gap, so that rounding does not push a word off the border it lies at.
+        # Half of the gap, so that rounding does not reject a word at the border.
         is_inside = (boxes[:, :2] > low - GAP / 2).all() and (boxes[:, 2:] < high + GAP / 2).all()
         if is_inside and not touches(boxes, taken).any():
             return moved
     return None
 
 
-def boxes_at(centres: Any, width: float, height: float) -> Any:
-    """Give left, lower, right and upper ends of boxes of one size, (centres, 4)."""
+def boxes_at(centers: Any, width: float, height: float) -> Any:
+    """Return left, lower, right and upper ends of boxes of one size, (n_centers, 4)."""
     half = np.array([width, height]) / 2
-    return np.hstack([centres - half, centres + half])
+    return np.hstack([centers - half, centers + half])
 
 
 def touches(boxes: Any, taken: Any) -> Any:
-    """Tell which boxes overlap which, (boxes, taken)."""
+    """Return which boxes overlap which others, (n_boxes, n_taken)."""
     return (
         (boxes[:, None, :2] < taken[None, :, 2:]).all(axis=2) & (boxes[:, None, 2:] > taken[None, :, :2]).all(axis=2)
     )  # fmt: skip
 
 
-def _places(model: Any, flat: Flat) -> tuple[int, int]:
-    """Take two places to a window along each axis."""
-    window = model._geometry().window
-    lengths = (1, *window) if len(window) == 1 else window
+def _places(model: Any, flat: FlatTorus) -> tuple[int, int]:
+    """Return two places for each window along each axis."""
+    lengths = painting.as_two_axes(model.geometry_.window)
     rows, columns = (max(1, round(2 * cells / length)) for cells, length in zip(flat.grid, lengths, strict=True))
     return rows, columns
 
 
 def _ink(strength: float) -> tuple[float, float, float]:
-    """Write telling words darker."""
+    """Return the color of a word; distinctive words are darker."""
     pale, dark = np.array([0.35, 0.42, 0.55]), np.array([0.03, 0.08, 0.25])
     red, green, blue = pale + (dark - pale) * strength
     return float(red), float(green), float(blue)

@@ -1,4 +1,4 @@
-"""Words for a film: each grows and drifts to where it is written in the end."""
+"""Words in a film: each grows and moves to its place in the last frame."""
 
 from collections.abc import Callable
 from math import prod
@@ -8,32 +8,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-from countinggrids import painting, torus
+from countinggrids.core import relevance, torus
 from countinggrids.features.vocabulary import Vocabulary
+from countinggrids.plot import painting
 from countinggrids.plot.stage import Frame, Stage, font
 from countinggrids.plot.wordmap import boxes_at, room, touches
 
 MOST_WORDS, ENTRIES = 600, 2**19
-"""The most frequent words are recorded: so many at the most, and so many numbers a frame."""
+"""Largest number of words recorded, the most frequent ones, and of entries of a frame."""
 SMALLEST, LARGEST = 10, 34
 """Sizes of words in the last frame, in pixels."""
 INK = (8, 20, 64)
 FAINTEST = 0.08
-"""Words paler than this are left out."""
+"""Words of less opacity are left out."""
 BEHIND, FADING = 0.1, 9
-"""How much is seen of a word behind another one, and over how many frames that changes."""
+"""Opacity of a word behind another one, and number of frames over which it changes."""
 
 
 class Track(NamedTuple):
-    """A word through the film.
+    """A word in all frames of a film.
 
     Attributes
     ----------
-    word : which of the recorded ones
-    size : in the last frame, in pixels
-    places : (frames, 2) where it is, in cells of the rolled torus
-    strengths : (frames,) how much it tells there, as a share of the last frame's
-    aside, extent : (2,) pixels by which it makes room for others, and its width and height
+    word : int
+        Index among the recorded words.
+    size : int
+        Font size in the last frame, in pixels.
+    places : ndarray of shape (n_frames, 2)
+        Places, in cells of the rolled torus.
+    strengths : ndarray of shape (n_frames,)
+        Relevance, as a fraction of that in the last frame.
+    aside : ndarray of shape (2,)
+        Pixels by which it is displaced to avoid others.
+    extent : ndarray of shape (2,)
+        Width and height in pixels.
     """
 
     word: int
@@ -44,28 +52,35 @@ class Track(NamedTuple):
     extent: NDArray[np.float64]
 
 
-class Writing:
-    """Writes grids of words for a film."""
+class WordPainter:
+    """Paints grids of words for a film.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The words.
+    """
 
     def __init__(self, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
         self.kept: NDArray[np.int64] | None = None
 
     def record(self, pi: NDArray[Any]) -> NDArray[np.float16]:
-        """Give (rows, columns, words) of the most frequent words, each as a share of its mean in the first frame."""
+        """Return pi of the most frequent words, relative to its mean in the first frame."""
         if self.kept is None:
             painting.check_vocabulary(pi, self.vocabulary)
-            self.mean = painting.mean_histogram(pi)
+            self.mean = relevance.mean_histogram(pi)
             n = min(MOST_WORDS, max(30, ENTRIES // prod(pi.shape[:2])))
             self.kept = np.sort(np.argsort(-self.mean, kind="stable")[:n])
-        # Float16 has few digits for what is small: shares of the mean are near one.
-        return np.minimum(pi[:, :, self.kept] / (self.mean[self.kept] + painting.FLOOR), 6e4).astype(np.float16)
+        # Relative to the mean, because float16 has few digits for small numbers.
+        return np.minimum(pi[:, :, self.kept] / (self.mean[self.kept] + relevance.FLOOR), 6e4).astype(np.float16)
 
     def small(self, frame: Frame) -> NDArray[Any]:
+        """Return what was recorded of a frame, (n_rows, n_columns, n_words)."""
         return frame.picture
 
     def ready(self, frames: list[Frame], shifts: Any, stage: Stage) -> Callable[[int], Any]:
-        """Give what writes a frame by its number."""
+        """Return the function that paints a frame by its index."""
         from PIL import Image, ImageDraw
 
         tracks = self._tracks(frames, shifts, stage)
@@ -82,9 +97,9 @@ class Writing:
                 if shown[word] < FAINTEST:
                     continue
                 track = tracks[word]
-                # Pillow writes no transparent letters; on paper that is nearly white, pale ones look the same.
+                # Pillow draws no transparent text; on nearly white paper, pale text looks the same.
                 ink = tuple(round(255 - shown[word] * (255 - part)) for part in INK)
-                pen.text(_centre(track, i, stage), self._name(track.word), ink, font(_size(track, i)), anchor="mm")
+                pen.text(_center(track, i, stage), self._name(track.word), ink, font(_size(track, i)), anchor="mm")
             return image
 
         return paint
@@ -94,7 +109,7 @@ class Writing:
         return self.vocabulary.names[self.kept[word]]
 
     def _tracks(self, frames: list[Frame], shifts: Any, stage: Stage) -> list[Track]:
-        """Choose the words of the last frame, find room for them, and follow each back to the first."""
+        """Choose the words of the last frame, place them, and track each back to the first frame."""
         assert self.kept is not None
         mean = self.mean[self.kept]
         last = np.roll(frames[-1].picture, shifts[-1], (0, 1)) * mean
@@ -106,43 +121,43 @@ class Writing:
             size = round(max(SMALLEST, LARGEST * (word.weight / chosen[0].weight) ** 0.5))
             left, top, right, bottom = font(size).getbbox(self._name(word.feature), anchor="mm")
             extent = np.array([right - left, bottom - top], dtype=float)
-            centre = (np.array([[word.column, word.row]]) + 0.5) * stage.pitch
-            found = room(centre, extent[0] + 4, extent[1] + 4, taken, (0, 0, stage.width, stage.height))
+            center = (np.array([[word.column, word.row]]) + 0.5) * stage.pitch
+            found = room(center, extent[0] + 4, extent[1] + 4, taken, (0, 0, stage.width, stage.height))
             if found is not None:
                 taken = np.vstack([taken, boxes_at(found, *(extent + 4))])
                 places, strengths = _followed(frames, shifts, word, float(mean[word.feature]), stage.window)
-                tracks.append(Track(word.feature, size, places, strengths, (found - centre)[0], extent))
+                tracks.append(Track(word.feature, size, places, strengths, (found - center)[0], extent))
         return tracks
 
 
 def _followed(
     frames: list[Frame], shifts: Any, word: painting.Word, mean: float, window: tuple[int, int]
 ) -> tuple[Any, Any]:
-    """Follow a word from its last place back, uphill to where it is most at home near by."""
+    """Track a word from its last place back, by mean shift towards where it is likely."""
     place = np.array([word.row, word.column])
     places, scores = np.empty((len(frames), 2)), np.empty(len(frames))
     grid = frames[0].cover.shape
     for i in range(len(frames) - 1, -1, -1):
-        share = np.roll(frames[i].picture[:, :, word.feature].astype(np.float64), shifts[i], (0, 1))
+        ratio = np.roll(frames[i].picture[:, :, word.feature].astype(np.float64), shifts[i], (0, 1))
         cells = np.stack(np.meshgrid(*map(np.arange, grid), indexing="ij"), axis=-1)
         ways = torus.displacement(place, cells, grid)
-        near = np.exp(-0.5 * ((ways / (np.array(window) / 2)) ** 2).sum(axis=-1)) * share
+        near = np.exp(-0.5 * ((ways / (np.array(window) / 2)) ** 2).sum(axis=-1)) * ratio
         place = place + 0.5 * (near[..., None] * ways).sum(axis=(0, 1)) / max(near.sum(), 1e-9)
-        here = float(near.sum() / max((near / np.maximum(share, 1e-9)).sum(), 1e-9)) * mean
+        here = float(near.sum() / max((near / np.maximum(ratio, 1e-9)).sum(), 1e-9)) * mean
         places[i], scores[i] = place, max(0.0, here * np.log(max(here, 1e-12) / mean))
-    # The word ends where it is written, and all its way is moved with it.
+    # Moved so that the track ends at the place of the word.
     return places - places[-1] + (word.row, word.column), (scores / max(scores[-1], 1e-12)).clip(0, 1.2)
 
 
 def _free(tracks: list[Track], n_frames: int, stage: Stage) -> NDArray[Any]:
-    """Tell how far each word is seen, (frames, words): one that touches a more telling one steps back for a while."""
+    """Compute opacities, (n_frames, n_words): a word fades while it overlaps a more distinctive one."""
     seen = np.ones((n_frames, len(tracks)))
     for i in range(n_frames):
         taken = np.empty((0, 4))
         for word in sorted(range(len(tracks)), key=lambda word: -tracks[word].strengths[i] * tracks[word].size):
             track = tracks[word]
             scale = _size(track, i) / track.size
-            box = boxes_at(np.array([_centre(track, i, stage)]), *(scale * track.extent))
+            box = boxes_at(np.array([_center(track, i, stage)]), *(scale * track.extent))
             if touches(box, taken).any():
                 seen[i, word] = BEHIND
             else:
@@ -150,8 +165,8 @@ def _free(tracks: list[Track], n_frames: int, stage: Stage) -> NDArray[Any]:
     return uniform_filter1d(seen, FADING, axis=0, mode="nearest")
 
 
-def _centre(track: Track, i: int, stage: Stage) -> tuple[float, float]:
-    """Give where a word is written, in pixels: across and down."""
+def _center(track: Track, i: int, stage: Stage) -> tuple[float, float]:
+    """Return the center of a word in pixels: across and down."""
     row, column = (place % n for place, n in zip(track.places[i] + 0.5, stage.grid, strict=True))
     return column * stage.pitch + track.aside[0], row * stage.pitch + track.aside[1]
 

@@ -1,30 +1,31 @@
-"""Grids at other levels of abstraction: textons of frames from a wearable camera, and label maps."""
+"""Figure 2 of the paper: grids of textons, from frames of a wearable camera, and of label maps."""
 
 from typing import Any
 
 import numpy as np
 
 from countinggrids import datasets, plot
-from countinggrids.bags import bag
-from countinggrids.collection import Collection
+from countinggrids.data import container
+from countinggrids.data.collection import Collection
+from countinggrids.data.items import Items
 from countinggrids.features import Textons, Vocabulary
-from countinggrids.items import Items
+from countinggrids.features.bagger import bag
+from countinggrids.models import CountingGrid
 from countinggrids.reproduce import station
-from countinggrids.reproduce.contenders import QUICK
+from countinggrids.reproduce.experiment import Experiment
 from countinggrids.reproduce.report import Report, Table, figure
-from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rows import CountingGrid
+from countinggrids.reproduce.systems import QUICK
 
 GRID, WINDOW, SECTIONS = (36, 36), (12, 12), (2, 2)
 PLACE, N_TEXTONS, N_SHOWN = "open_workspace", 200, 4
 
 
-def run(shop: Workshop) -> Report:
-    """Learn a grid of textons from frames, and one of labels from drawn stations; draw both."""
-    root = shop.unpacked("ietower")
-    panels = [("labels", *_stations(40 if shop.is_quick else 150))]
+def run(experiment: Experiment) -> Report:
+    """Fit a grid of textons to frames, and one of labels to drawn stations; plot both."""
+    root = experiment.unpacked("ietower")
+    panels = [("labels", *_stations(40 if experiment.is_quick else 150))]
     if root is not None:
-        frames = shop.collection("figure 2, textons", {"place": PLACE}, lambda: _frames(shop, root))
+        frames = experiment.collection("figure 2, textons", {"place": PLACE}, lambda: _frames(experiment, root))
         shown = np.linspace(0, len(frames) - 1, N_SHOWN).astype(int)
         panels.insert(0, ("textons", frames, [frames.thumbnail(int(i), 200) for i in shown]))
     made = figure(11, 4.5 * len(panels))
@@ -32,27 +33,24 @@ def run(shop: Workshop) -> Report:
     for part, (name, collection, images) in zip(
         made.subfigures(len(panels), 1, squeeze=False)[:, 0], panels, strict=True
     ):
-        model = _grid(collection, shop.is_quick)
+        model = _grid(collection, experiment.is_quick)
         rows.append([name, str(len(collection)), str(len(collection.vocabulary)), f"{model.history_[-1]:.3f}"])
         _panel(part, images, collection, model)
-    made.savefig(shop.folder / "figure2.png")
-    frames_are = (
-        "there are no frames here" if root is None else "an open workspace of the tower stands in for the office"
-    )
+    container.write_figure(experiment.folder / "figure2.png", made)
+    frames_are = "frames are unavailable" if root is None else "an open workspace of the tower stands in for the office"
     data = f"Data: {frames_are}; stations of our own drawing, no two the same, stand in for LabelMe."
     table = Table(
-        "Grids of textons and of labels", ["features", "images", "features in all", "log p per feature"], rows
+        "Grids of textons and of labels", ["features", "images", "number of features", "log p per token"], rows
     )
     notes = [
         f"Bags of {SECTIONS[0]}x{SECTIONS[1]} sections, grid {GRID[0]}x{GRID[1]}, window {WINDOW[0]}x{WINDOW[1]}, "
-        "default settings. Textons are laid over each other and averaged; of labels the likeliest of each cell is "
-        "drawn."
+        "default settings. Overlapping textons are averaged; of labels the most likely one of each cell is shown."
     ]
     return Report("figure2", "Grids of textons and of labels", data, [table], notes, "figure2.png")
 
 
 def _panel(part: Any, images: list[Any], collection: Collection, model: CountingGrid) -> None:
-    """Draw some images above their grid."""
+    """Plot some images beside their grid."""
     above, below = part.subfigures(1, 2, width_ratios=[1, 1.4])
     for axes, image in zip(above.subplots(2, 2).ravel(), images, strict=True):
         axes.imshow(image)
@@ -66,29 +64,31 @@ def _grid(collection: Collection, is_quick: bool) -> CountingGrid:
     return CountingGrid(GRID, WINDOW, SECTIONS, random_state=0).fit(collection.counts)
 
 
-def _frames(shop: Workshop, root: Any) -> Collection:
-    """Bag the frames of the tower's offices by textons learnt from them."""
-    assert shop.data is not None
-    items = datasets.ietower(root, shop.data / "ietower.csv")
+def _frames(experiment: Experiment, root: Any) -> Collection:
+    """Return bags of textons of the frames of an office, with textons of these frames."""
+    assert experiment.data is not None
+    items = datasets.ietower(root, experiment.data / "ietower.csv")
     items = items.take([PLACE in label for label in items["label"]])
-    if shop.is_quick:
+    if experiment.is_quick:
         items = items.take(np.arange(0, len(items), max(1, len(items) // 20)))
     paths = [items.path(i) for i in range(len(items))]
-    textons = Textons(40 if shop.is_quick else N_TEXTONS, step=8 if shop.is_quick else 4, random_state=0).fit(paths)
+    textons = Textons(
+        40 if experiment.is_quick else N_TEXTONS, step=8 if experiment.is_quick else 4, random_state=0
+    ).fit(paths)
     return Collection.from_images(items, [textons], SECTIONS)
 
 
 def _stations(n: int) -> tuple[Collection, list[Any]]:
-    """Draw stations that are alike but not the same, and look at each from somewhere; give bags and some views."""
+    """Draw random stations and a view of each; return the bags and some views."""
     rng = np.random.default_rng(0)
     maps = []
     for _ in range(n):
         drawn = station.scene(rng)
         corner = [rng.integers(0, size - length + 1) for size, length in zip(station.SIZE, station.WINDOW, strict=True)]
         maps.append(drawn[corner[0] : corner[0] + station.WINDOW[0], corner[1] : corner[1] + station.WINDOW[1]])
-    colours = np.array(station.COLOURS, np.uint8)
+    colors = np.array(station.COLORS, np.uint8)
     items = Items({"title": [f"view {i}" for i in range(n)]})
     collection = Collection(
-        bag(maps, SECTIONS, len(colours)), Vocabulary("labels", station.NAMES, colours), items, SECTIONS
+        bag(maps, SECTIONS, len(colors)), Vocabulary("labels", station.NAMES, colors), items, SECTIONS
     )
-    return collection, [colours[each] for each in maps[:N_SHOWN]]
+    return collection, [colors[each] for each in maps[:N_SHOWN]]

@@ -1,4 +1,4 @@
-"""A panning camera, which the paper does not have: windows of a full circle, put back on a grid that wraps too."""
+"""A panning camera, which is not in the paper: windows of a full circle, located on a grid that wraps around."""
 
 from functools import partial
 from pathlib import Path
@@ -7,45 +7,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countinggrids import alignment, torus
-from countinggrids.bags import bag
-from countinggrids.features import Codebook, DenseSIFT, pictures
-from countinggrids.reproduce.report import Report, Table, figure
-from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rows import CountingGrid
+from countinggrids.core import alignment, torus
+from countinggrids.data import container
+from countinggrids.features import Codebook, DenseSIFT, image_files
+from countinggrids.features.bagger import bag
+from countinggrids.models import CountingGrid
+from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.report import Report, comparison_table, figure
 
 Array = NDArray[Any]
 CELLS, WINDOW, COLUMNS, WORDS = 64, 22, 44, 200
 """Cells of the grid and of its window, columns of words that a window of the panorama has, and visual words."""
-LEARNT, TRIED = 80, 40
-"""Windows to learn from, and windows to locate."""
+N_TRAIN, N_TEST = 80, 40
+"""Training and test windows."""
 
 
-def run(shop: Workshop) -> Report:
-    """Learn a grid from windows of each panorama; tell how far other windows lie from their place."""
-    paths = [] if shop.data is None else sorted((shop.data / "panoramas").glob("*.*g"))
+def run(experiment: Experiment) -> Report:
+    """Fit a grid to windows of each panorama, and measure the location error of other windows."""
+    paths = [] if experiment.data is None else sorted((experiment.data / "panoramas").glob("*.*g"))
     if not paths:
-        raise ValueError("the panoramas are not here; wanted images in a folder panoramas among the data; give --data")
-    paths = paths[:2] if shop.is_quick else paths
-    rows, found = [], {}
+        raise ValueError("panoramas is not in the folder of the data sets; set --data to it.")
+    paths = paths[:2] if experiment.is_quick else paths
+    errors = {}
     for sections in (1, 2):
-        each = np.array(shop.step(f"panning 1x{sections}", {"of": len(paths)}, partial(_errors, paths, sections)))
-        found[sections] = each
-        n_near = int((np.median(each, axis=1) <= 1).sum())
-        rows.append(
-            [f"1x{sections}", f"{np.median(each):.0f}", f"{each.mean():.1f}", f"{100 * (each <= 1).mean():.0f}",
-             f"{n_near} of {len(paths)}"]
-        )  # fmt: skip
-    _draw(shop, found)
-    header = ["sections", "median error", "mean error", "within one cell, %", "panoramas with a median of at most 1"]
+        step = f"panning 1x{sections}"
+        errors[f"1x{sections}"] = np.array(experiment.step(step, {"of": len(paths)}, partial(_errors, paths, sections)))
+    _draw(experiment, errors)
+    scores = {
+        "mean error": {name: each.mean(axis=1) for name, each in errors.items()},
+        "median error": {name: np.median(each, axis=1) for name, each in errors.items()},
+        "fraction within one cell": {name: (each <= 1).mean(axis=1) for name, each in errors.items()},
+    }
+    table = comparison_table("Location error in cells, by panorama", scores, "1x1", factor=1, digits=2)
     notes = [
-        f"Visual words in 128 columns round the circle. A grid of one axis with {CELLS} cells learns from {LEARNT} "
-        f"windows of {COLUMNS} columns, about a third of the circle; {TRIED} other windows are located. The shift, and "
-        "for bags without sections the direction, are settled on the windows learnt from. Default settings, nothing "
-        f"chosen. Chance would be a mean error of {CELLS // 4} cells.",
+        f"Visual words in 128 columns around the circle. A grid of one axis with {CELLS} cells is fitted to {N_TRAIN} "
+        f"windows of {COLUMNS} columns, about a third of the circle; {N_TEST} other windows are located. The shift, "
+        "and for bags without sections the direction, are fixed on the training windows. Default settings, without "
+        f"model selection. Random locations have a mean error of {CELLS // 4} cells. Means and standard deviations are "
+        "over panoramas, by which differences are paired.",
     ]
-    data = f"Data: {len(paths)} panoramas of a full circle; the paper has no such experiment."
-    return Report("panning", "A panning camera", data, [Table("Error in cells", header, rows)], notes, "panning.png")
+    data = f"Data: {len(paths)} panoramas of a full circle; not an experiment of the paper."
+    return Report("panning", "A panning camera", data, [table], notes, "panning.png")
 
 
 def _errors(paths: list[Path], sections: int) -> list[list[float]]:
@@ -54,10 +56,10 @@ def _errors(paths: list[Path], sections: int) -> list[list[float]]:
 
 
 def _words_of(paths: list[Path]) -> list[Array]:
-    """Give the map of words of each panorama, closed round the circle."""
+    """Return the map of visual words of each panorama, which wraps around."""
     wrapped = []
     for path in paths:
-        pixels = pictures.read(path)[128:384]
+        pixels = image_files.read(path)[128:384]
         wrapped.append(np.hstack([pixels, pixels[:, :8]]))
     sift, book = DenseSIFT(), Codebook(WORDS, random_state=0)
     book.fit(sift.transform(wrapped))
@@ -65,28 +67,28 @@ def _words_of(paths: list[Path]) -> list[Array]:
 
 
 def _error(words: Array, sections: int, seed: int) -> Array:
-    """Learn from windows of one panorama; give how far the others lie from their place, in cells."""
+    """Fit a grid to windows of one panorama; return the location errors of the others in cells."""
     rng = np.random.default_rng(seed)
     n_columns = words.shape[1]
-    starts = rng.integers(n_columns, size=LEARNT + TRIED)
+    starts = rng.integers(n_columns, size=N_TRAIN + N_TEST)
     ring = np.hstack([words, words])
     X = bag([ring[:, at : at + COLUMNS] for at in starts], (1, sections), WORDS)
     known = np.round(starts * CELLS / n_columns).astype(int)[:, None]
     model = CountingGrid((CELLS,), (WINDOW,), None if sections == 1 else (sections,), random_state=seed)
-    found = model.fit(X[:LEARNT]).locate(X)
+    found = model.fit(X[:N_TRAIN]).locate(X)
     signs = (1, -1) if sections == 1 else (1,)
-    laid = {sign: alignment.align(found[:LEARNT], sign * known[:LEARNT], (CELLS,)) for sign in signs}
-    sign = max(signs, key=lambda each: int(laid[each].is_right.sum()))
+    laid = {sign: alignment.align(found[:N_TRAIN], sign * known[:N_TRAIN], (CELLS,)) for sign in signs}
+    sign = max(signs, key=lambda each: int(laid[each].is_correct.sum()))
     wanted = sign * known + laid[sign].shift
-    away: Array = np.abs(torus.displacement(wanted[LEARNT:], found[LEARNT:], (CELLS,))).ravel()
+    away: Array = np.abs(torus.displacement(wanted[N_TRAIN:], found[N_TRAIN:], (CELLS,))).ravel()
     return away
 
 
-def _draw(shop: Workshop, found: dict[int, Array]) -> None:
-    """Draw what share of the windows lies within so many cells of its place."""
+def _draw(experiment: Experiment, errors: dict[str, Array]) -> None:
+    """Plot the cumulative distribution of the errors."""
     axes = figure(6.4, 3.4).subplots()
-    for sections, each in found.items():
-        axes.plot(np.sort(each.ravel()), np.linspace(0, 100, each.size), label=f"1x{sections}")
+    for name, each in errors.items():
+        axes.plot(np.sort(each.ravel()), np.linspace(0, 100, each.size), label=name)
     axes.set(xlabel="error in cells", ylabel="windows, %", xlim=(0, 8))
     axes.legend(frameon=False, loc="lower right")
-    axes.figure.savefig(shop.folder / "panning.png")
+    container.write_figure(experiment.folder / "panning.png", axes.figure)

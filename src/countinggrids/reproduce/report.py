@@ -1,61 +1,88 @@
-"""What an experiment found: tables with the paper's figures beside ours, a picture, and notes."""
+"""Reports of experiments: tables with the values of the paper beside ours, paired differences, and the protocol."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from countinggrids import files
+from countinggrids.data import container
 
 HEADING = """# Results
 
-This page is written by `countinggrids reproduce NAME --results docs/results.md`, one experiment after the other; each
-section tells its command. Times, memory and the explorer are in [benchmarks.md](benchmarks.md). Hyper-parameters are
-chosen on training data only, or set; where that is not wholly so, the section says it. Where it says so, a figure is a
-mean and a standard deviation over random splits or seeds. The paper is A. Perina and N. Jojic, "Capturing spatial
+Tables and protocols on this page are written by `countinggrids reproduce NAME --results docs/results.md`, one
+experiment after the other; each section names its command. What stands under headings of the third level is written by
+hand, and kept. Times and memory are in [benchmarks.md](benchmarks.md). Settings are chosen on training data only, or
+fixed; where that is not wholly so, the section says it. Values are means and standard deviations over random splits or
+seeds, where there are several; differences are paired by split. The paper is A. Perina and N. Jojic, "Capturing spatial
 interdependence in image features".
 """
+Scores = Mapping[str, Mapping[str, Sequence[float]]]
+"""For each measure and each model the value of every split."""
 
 
 @dataclass
 class Table:
     """A table of a report.
 
-    Attributes
+    Parameters
     ----------
-    caption : what it shows, in a few words
-    header : names of the columns
-    rows : cells, texts
+    caption : str
+        What it shows.
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequence of str
+        Cells.
+    values : dict, default={}
+        For each measure and each row the value of every split, not rounded.
+    reference : str, default=""
+        Row that differences are computed from.
+    differences : dict, default={}
+        For each measure and each row the mean, the standard deviation and the number of the paired differences.
     """
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    values: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    reference: str = ""
+    differences: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Give the table as Markdown."""
+        """Return the table as Markdown."""
         lines = ["| " + " | ".join(row) + " |" for row in [self.header, ["---"] * len(self.header), *self.rows]]
         return f"**{self.caption}**\n\n" + "\n".join(lines)
 
 
 @dataclass
 class Report:
-    """What an experiment found.
+    """The results of an experiment.
 
-    Attributes
+    Parameters
     ----------
-    name : of the experiment
-    title : what it is about
-    data : on which data it ran, and what it stands in for
-    tables : what came out
-    notes : what to know about it: protocol, settings chosen, what did not help
-    picture : file name of the picture, beside the report
-    commits, seconds, is_quick : at which commits it was made, how long it took, and whether it is the small version
-    n_splits : random splits, or seeds, that were asked for
+    name : str
+        The experiment.
+    title : str
+        Heading of its section.
+    data : str
+        The data that it ran on, and what they stand in for.
+    tables : list of Table
+        Results.
+    notes : list of str, default=[]
+        Protocol and settings. What the results mean is written by hand, elsewhere.
+    picture : str, default=""
+        File name of the figure, beside the report.
+    commits : list of str, default=[]
+        Commits at which the steps were computed.
+    seconds : float, default=0.0
+        Time that the steps took.
+    is_quick : bool, default=False
+        Whether it is the small version.
+    n_splits : int, default=0
+        Number of random splits, or seeds.
     """
 
     name: str
@@ -70,7 +97,7 @@ class Report:
     n_splits: int = 0
 
     def text(self) -> str:
-        """Give the report as a section of a Markdown page."""
+        """Return the report as a section of a Markdown page."""
         kind = "quick version, " if self.is_quick else ""
         options = " --quick" if self.is_quick else f" --splits {self.n_splits}"
         commits = ", ".join(self.commits) or "unknown"
@@ -80,9 +107,9 @@ class Report:
         return "\n\n".join([*parts, *self.notes]) + "\n"
 
     def save(self, folder: Path) -> None:
-        """Write the report into a folder, for programs and for people."""
-        files.write_text(folder / f"{self.name}.json", json.dumps(asdict(self), indent=1))
-        files.write_text(folder / f"{self.name}.md", self.text())
+        """Write the report into a folder, as JSON and as Markdown."""
+        container.write_text(folder / f"{self.name}.json", json.dumps(asdict(self), indent=1))
+        container.write_text(folder / f"{self.name}.md", self.text())
 
     @classmethod
     def load(cls, path: Path) -> "Report":
@@ -92,33 +119,106 @@ class Report:
         return cls(tables=tables, **facts)
 
 
-def page(folder: Path, names: Sequence[str], before: str = "") -> str:
-    """Put the reports of a folder together into one page.
+def comparison_table(
+    caption: str,
+    scores: Scores,
+    reference: str,
+    paper: Mapping[str, float | None] | None = None,
+    factor: float = 100,
+    digits: int = 1,
+) -> Table:
+    """Return a table of models with their paired differences from a reference.
 
     Parameters
     ----------
-    folder : where the reports are
-    names : of the experiments, in the order of the page
-    before : the page as it was: its sections are kept where the folder has no report
+    caption : str
+        What it shows.
+    scores : dict of dict of list of float
+        For each measure and each model the value of every split, in the same order.
+    reference : str
+        Model that differences are computed from.
+    paper : dict, default=None
+        Values of the paper by model, which are printed as they are.
+    factor : float, default=100
+        Factor of the printed values: 100 for percentages.
+    digits : int, default=1
+        Decimals of the printed values.
+
+    Returns
+    -------
+    table : Table
+        Means and standard deviations over splits, rounded; `values` and `differences` hold them for programs.
+    """
+    values = {
+        measure: {name: list(map(float, each)) for name, each in models.items()} for measure, models in scores.items()
+    }
+    names = list(next(iter(values.values())))
+    header, rows = ["model"], [[name] for name in names]
+    differences: dict[str, dict[str, dict[str, float | None]]] = {}
+    for measure, models in values.items():
+        header += [measure, "difference"]
+        differences[measure] = {}
+        for row, name in zip(rows, names, strict=True):
+            paired = np.subtract(models[name], models[reference])
+            differences[measure][name] = _summary(paired)
+            row.append(mean_and_spread(models[name], factor, digits))
+            row.append("reference" if name == reference else mean_and_spread(paired, factor, digits, sign="+"))
+    if paper is not None:
+        header.append("paper")
+        for row, name in zip(rows, names, strict=True):
+            value = paper.get(name)
+            row.append("" if value is None else f"{value:.1f}")
+    caption = f"{caption}; differences from {reference}, paired by split"
+    return Table(caption, header, rows, values, reference, differences)
+
+
+def mean_and_spread(values: Sequence[float] | Any, factor: float = 100, digits: int = 1, sign: str = "") -> str:
+    """Return the mean as text, with the standard deviation if there are several values."""
+    scaled = factor * np.asarray(values, dtype=float)
+    mean = f"{scaled.mean():{sign}.{digits}f}"
+    return mean if scaled.size == 1 else f"{mean} +- {scaled.std():.{digits}f}"
+
+
+def _summary(differences: Any) -> dict[str, float | None]:
+    has_spread = differences.size > 1
+    return {
+        "mean": float(differences.mean()),
+        "std": float(differences.std()) if has_spread else None,
+        "n_splits": int(differences.size),
+    }
+
+
+def page(folder: Path, names: Sequence[str], before: str = "") -> str:
+    """Join the reports of a folder to one page.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the reports.
+    names : sequence of str
+        Experiments in the order of the page.
+    before : str, default=""
+        The page as it was. Its sections are kept where the folder has no report, and what stands under headings of the
+        third level, written by hand, is kept in any case.
+
+    Returns
+    -------
+    page : str
+        Markdown.
     """
     sections = {}
     for section in re.split(r"\n(?=## )", before):
-        if made_by := re.search(r"`countinggrids reproduce (\w+)", section):
-            sections[made_by[1]] = section.rstrip("\n") + "\n"
+        if match := re.search(r"`countinggrids reproduce (\w+)", section):
+            sections[match[1]] = section.rstrip("\n") + "\n"
     for name in names:
         if (path := folder / f"{name}.json").is_file():
-            sections[name] = Report.load(path).text()
+            _, heading, by_hand = sections.get(name, "").partition("\n### ")
+            sections[name] = Report.load(path).text() + heading + by_hand
     return "\n".join([HEADING, *(sections[name] for name in names if name in sections)])
 
 
-def spread(shares: Sequence[float] | Any) -> str:
-    """Write shares as a percentage, with their standard deviation if there are several."""
-    values = 100 * np.asarray(shares, dtype=float)
-    return f"{values.mean():.1f}" if values.size == 1 else f"{values.mean():.1f} +- {values.std():.1f}"
-
-
 def figure(width: float, height: float) -> Any:
-    """Make an empty figure."""
+    """Return an empty figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,18 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from countinggrids import datasets
+from countinggrids.data import container
+from countinggrids.data.items import Items
 from countinggrids.features import Codebook, DenseSIFT
-from countinggrids.items import Items
+from countinggrids.meta import BagCoarsener, BagScaler, GridClassifier
+from countinggrids.models import CountingGrid
 from countinggrids.reproduce import scales
-from countinggrids.reproduce.contenders import ANNEAL, CONTENDERS, FINE, FINEST, ON_WALKS, POWER, TOKENS, Problem
-from countinggrids.reproduce.contest import contest
+from countinggrids.reproduce.comparison import compare
+from countinggrids.reproduce.experiment import Experiment
 from countinggrids.reproduce.report import Report, Table, figure
-from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rows import CountingGrid
-from countinggrids.uses import BagCoarsener, BagScaler, GridClassifier
+from countinggrids.reproduce.systems import ANNEAL, FINE, FINEST, ON_SEQUENCES, POWER, SYSTEMS, TOKENS, Problem
 
-PAPER = {
+PAPER: dict[str, float | None] = {
     "mixture": 59.9,
     "LDA": 65.1,
     "reconfigurable 4x4": 75.0,
@@ -31,79 +31,71 @@ PAPER = {
     "hybrid, matched 1x1": 82.8,
     "spatial pyramid kernel 4x4": 79.9,
 }
-ELSEWHERE = ("LDA 4x4", "counting grid 2x2", *ON_WALKS)
-"""Who takes part in other contests only."""
+ELSEWHERE = ("LDA 4x4", "counting grid 2x2", *ON_SEQUENCES)
+"""Systems of other comparisons."""
 WORDS, N_TRAIN = 200, 100
 CURVE = ((4, 4), (6, 4), (8, 4), (12, 4), (16, 4), (24, 4))
 """Grids and windows of the curve of accuracy against capacity."""
 STOPS = (5, 10, 20, 40, 60, 100, 200)
-"""Iterations after which the course of learning is looked at."""
-TRIED = Path(__file__).with_name("scenes15.md")
-"""What was tried by hand, and what came of it."""
+"""Iterations after which the course of learning is evaluated."""
 
 
-def run(shop: Workshop) -> Report:
-    """Make the table and the curve."""
-    root = shop.unpacked("15scenes")
+def run(experiment: Experiment) -> Report:
+    """Compare systems, and evaluate accuracy against capacity and iterations."""
+    root = experiment.unpacked("15scenes")
     if root is None:
-        raise ValueError("the 15-Scenes set is not here; wanted 15scenes.tar among the data sets; give --data")
+        raise ValueError("15scenes.tar is not in the folder of the data sets; set --data to it.")
     items = datasets.scenes15(root / "15scenes")
-    items = few(items) if shop.is_quick else items
-    entered = [name for name in CONTENDERS if name not in ELSEWHERE]
-    table, notes = contest(
-        shop, "scenes15", lambda seed: problem(items, seed, shop.is_quick), PAPER, {"words": WORDS}, entered
-    )
-    split = cache(partial(problem, items, is_quick=shop.is_quick))
-    divide = partial(divided, items["label"].astype(str), 8 if shop.is_quick else N_TRAIN)
-    looked_at = np.union1d(divide(0)[0], np.flatnonzero(items["split"] == "train"))
-    more = scales.tables(shop, items, divide, looked_at)
-    _draw(shop, split)
-    course = _course(shop, split)
-    notes.insert(
-        0,
-        f"{N_TRAIN} images a class to learn from, the rest to try on; dense SIFT, {WORDS} words learnt from the "
-        "training images. Training images are also shown left for right, to all models alike; a fold that tries on "
-        "an image has seen neither it nor its mirror image. Grids, windows, components and the power of the counts "
-        f"are chosen by three folds of each split's training images; bags are scaled to {TOKENS} tokens. The single "
-        "counting grids and the hybrids are one restart a class, and the hybrids' grid is set. The course of learning "
-        "is that of one grid a class in the first split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with "
-        "4x4: log p is a token's, of bags of the class itself.",
-    )
-    notes.insert(
-        1,
-        "In the second to fourth table nothing is chosen: grids of 8x8 with windows of 4x4 (1x1 and 2x2), 12x12 with "
-        "8x8 (4x4), power 0.7, one restart a class. Their score spaces compare images by what their terms have in "
-        'common (`compare="intersection"`), where the first table\'s is linear. The third has twice the words, the '
-        "fourth patches of three sizes, with a codebook each and their words side by side. Settings were found on "
-        "training images of the standard split and of the first random one; the last column counts only the other "
-        "images, which had no part in any choice.",
-    )
-    notes.append(TRIED.read_text(encoding="utf-8").strip())
-    data = "Data: the full set, 4485 images." if not shop.is_quick else "Data: a few images of three classes."
+    items = few(items) if experiment.is_quick else items
+    split = partial(problem, items, is_quick=experiment.is_quick)
+    systems = [name for name in SYSTEMS if name not in ELSEWHERE]
+    table, selected = compare(experiment, "scenes15", split, PAPER, {"words": WORDS}, systems)
+    divide = partial(divided, items["label"].astype(str), 8 if experiment.is_quick else N_TRAIN)
+    selection = np.union1d(divide(0)[0], np.flatnonzero(items["split"] == "train"))
+    more = scales.tables(experiment, items, divide, selection)
+    cached = cache(split)
+    _draw(experiment, cached)
+    course = _course(experiment, cached)
+    notes = [
+        f"{N_TRAIN} training images a class, the rest are test images; dense SIFT, {WORDS} words from the training "
+        "images. Mirrored training images are added for all models alike; a fold tests on no image whose mirror image "
+        "is in training. Grids, windows, components and the power of the counts are selected by three folds of the "
+        f"training images of each split; bags are scaled to {TOKENS} tokens. Single counting grids and hybrids have "
+        "one restart a class, and the grid of the hybrids is fixed. The course of learning is that of one grid a class "
+        "in the first split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with 4x4: log p per token, of "
+        "bags of the class itself.",
+        "In the second to fourth table settings are fixed: grids of 8x8 with windows of 4x4 (1x1 and 2x2), 12x12 with "
+        "8x8 (4x4), power 0.7, one restart a class. Their score spaces have the intersection kernel "
+        '(`compare="intersection"`), that of the first table is linear. The third has twice the words, the fourth '
+        "patches of three sizes, with a codebook each and their words concatenated. Settings were chosen on training "
+        "images of the standard split and of the first random one; the last columns are without these images.",
+        *selected,
+    ]
+    data = "Data: the full set, 4485 images." if not experiment.is_quick else "Data: a few images of three classes."
     return Report("scenes15", "Scenes: 15 classes", data, [table, *more, course], notes, "scenes15.png")
 
 
 def problem(items: Items, seed: int, is_quick: bool) -> Problem:
-    """Put a split together: bags of all its images, and of the training images left for right."""
+    """Return the problem of a split: bags of all its images, and of mirrored training images."""
     labels = items["label"].astype(str)
     train, test = divided(labels, 8 if is_quick else N_TRAIN, seed)
     book = Codebook(20 if is_quick else WORDS, random_state=seed)
-    learnt, tried = scales.bagged(items, train, test, DenseSIFT(), book, FINE)
+    training, testing = scales.bagged(items, train, test, DenseSIFT(), book, FINE)
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(train, labels[train])
     return Problem(
-        learnt.coarsen(FINEST).counts.toarray(),
+        training.coarsen(FINEST).counts.toarray(),
         np.r_[labels[train], labels[train]],
-        tried.coarsen(FINEST).counts.toarray(),
+        testing.coarsen(FINEST).counts.toarray(),
         labels[test],
         [(np.r_[a, a + len(train)], b) for a, b in folds],
-        learnt.counts,
-        tried.counts,
+        training.counts,
+        testing.counts,
         is_quick,
     )
 
 
 def divided(labels: NDArray[Any], n_train: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Draw so many images of each class to learn from; the rest are to be tried."""
+    """Draw some training images of each class; the rest are test images."""
     rng = np.random.default_rng(seed)
     train = np.concatenate([rng.permutation(np.flatnonzero(labels == name))[:n_train] for name in sorted(set(labels))])
     return train, np.setdiff1d(np.arange(len(labels)), train)
@@ -116,59 +108,59 @@ def few(items: Items) -> Items:
     return items.take(np.sort(np.concatenate([np.flatnonzero(labels == name)[:16] for name in names])))
 
 
-def _draw(shop: Workshop, split: Callable[[int], Problem]) -> None:
-    """Draw accuracy against capacity, for 1x1 and 4x4 bags, from two splits."""
+def _draw(experiment: Experiment, split: Callable[[int], Problem]) -> None:
+    """Plot accuracy against capacity, for 1x1 and 4x4 bags, in two splits."""
     axes = figure(6.4, 4).subplots()
-    for n, colour in ((1, "C0"), (4, "C1")):
-        sizes = CURVE[:: 3 if shop.is_quick else 1]
-        found = []
-        for seed in list(shop.seeds)[:2]:
-            made = partial(_curve, split, seed, n, sizes)
-            found.append(shop.step(f"scenes15, curve {n}x{n}, split {seed}", {"sizes": sizes, "words": WORDS}, made))
+    for n, color in ((1, "C0"), (4, "C1")):
+        sizes = CURVE[:: 3 if experiment.is_quick else 1]
+        curves = []
+        for seed in list(experiment.seeds)[:2]:
+            step, settings = f"scenes15, curve {n}x{n}, split {seed}", {"sizes": sizes, "words": WORDS}
+            curves.append(experiment.step(step, settings, partial(_curve, split, seed, n, sizes)))
         capacities = [(grid / window) ** 2 for grid, window in sizes]
         order = np.argsort(capacities)
-        mean, std = 100 * np.mean(found, axis=0)[order], 100 * np.std(found, axis=0)[order]
-        axes.errorbar(np.array(capacities)[order], mean, std, color=colour, marker="o", label=f"counting grid {n}x{n}")
-    axes.set(xscale="log", xlabel="capacity", ylabel="right, %")
+        mean, std = 100 * np.mean(curves, axis=0)[order], 100 * np.std(curves, axis=0)[order]
+        axes.errorbar(np.array(capacities)[order], mean, std, color=color, marker="o", label=f"counting grid {n}x{n}")
+    axes.set(xscale="log", xlabel="capacity", ylabel="accuracy, %")
     axes.legend(frameon=False)
-    axes.figure.savefig(shop.folder / "scenes15.png")
+    container.write_figure(experiment.folder / "scenes15.png", axes.figure)
 
 
 def _curve(split: Callable[[int], Problem], seed: int, n: int, sizes: Any) -> list[float]:
-    """Give the accuracy of each grid and window on the test images of a split; nothing is chosen by it."""
+    """Return the accuracy of each grid and window on the test images of a split; it selects nothing."""
     here = split(seed)
-    shares = []
+    accuracy = []
     for grid, window in sizes:
         model = CountingGrid((grid, grid), window, None if n == 1 else n, anneal=ANNEAL)
         pipe = make_pipeline(BagCoarsener(n, FINEST), BagScaler(TOKENS, POWER[0]), model)
-        shares.append(here.right(GridClassifier(pipe, random_state=0).fit(here.X, here.y).predict(here.tried)))
-    return shares
+        classifier = GridClassifier(pipe, random_state=0).fit(here.X, here.y)
+        accuracy.append(here.accuracy(classifier.predict(here.X_test)))
+    return accuracy
 
 
-def _course(shop: Workshop, split: Callable[[int], Problem]) -> Table:
-    """Tell how accuracy and likelihood go on with the iterations, for 1x1 and 4x4 bags, in the first split."""
-    stops = STOPS[::3] if shop.is_quick else STOPS
+def _course(experiment: Experiment, split: Callable[[int], Problem]) -> Table:
+    """Evaluate accuracy and likelihood after some iterations, for 1x1 and 4x4 bags, in the first split."""
+    stops = STOPS[::3] if experiment.is_quick else STOPS
     rows = []
     for n, grid, window in ((1, 8, 4), (4, 12, 8)):
-        made = partial(_stopped, split, n, grid, window, stops)
-        for stop, (right, learnt, tried) in zip(
-            stops, shop.step(f"scenes15, course of learning {n}x{n}", {"stops": stops}, made), strict=True
-        ):
-            rows.append([f"{n}x{n}", str(stop), f"{100 * right:.1f}", f"{learnt:.3f}", f"{tried:.3f}"])
-    header = ["sections", "iterations", "right, %", "training images, log p", "other images, log p"]
+        compute = partial(_stopped, split, n, grid, window, stops)
+        results = experiment.step(f"scenes15, course of learning {n}x{n}", {"stops": stops}, compute)
+        for stop, (accuracy, train, test) in zip(stops, results, strict=True):
+            rows.append([f"{n}x{n}", str(stop), f"{100 * accuracy:.1f}", f"{train:.3f}", f"{test:.3f}"])
+    header = ["sections", "iterations", "accuracy, %", "training images, log p", "test images, log p"]
     return Table("The course of learning", header, rows)
 
 
 def _stopped(split: Callable[[int], Problem], n: int, grid: int, window: int, stops: Any) -> list[list[float]]:
     here = split(0)
-    found = []
+    results = []
     for stop in stops:
         model = CountingGrid((grid, grid), window, None if n == 1 else n, anneal=ANNEAL, max_iter=stop)
         pipe = make_pipeline(BagCoarsener(n, FINEST), BagScaler(TOKENS, POWER[0]), model)
         fitted = GridClassifier(pipe, random_state=0).fit(here.X, here.y)
         per_token = []
-        for X, y in ((here.X, here.y), (here.tried, here.truth)):
+        for X, y in ((here.X, here.y), (here.X_test, here.y_test)):
             each = fitted.log_likelihoods(X)[np.arange(len(y)), np.searchsorted(fitted.classes_, y)]
             per_token.append(float(each.mean()) / TOKENS)
-        found.append([here.right(fitted.predict(here.tried)), *per_token])
-    return found
+        results.append([here.accuracy(fitted.predict(here.X_test)), *per_token])
+    return results

@@ -1,4 +1,4 @@
-"""The train station: eight labels, windows that never show all of D's features, and how well D is matched."""
+"""The train station: eight labels, windows that never show all features of D, and the likelihood of D."""
 
 from functools import partial
 from typing import Any
@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countinggrids.alignment import align
-from countinggrids.bags import bag
-from countinggrids.reproduce.report import Report, Table, figure
-from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rivals import LDA
-from countinggrids.rows import CountingGrid, MixtureOfUnigrams
-from countinggrids.torus import displacement
+from countinggrids.baselines import LDA
+from countinggrids.core.alignment import align
+from countinggrids.core.torus import displacement
+from countinggrids.data import container
+from countinggrids.features.bagger import bag
+from countinggrids.models import CountingGrid, MixtureOfUnigrams
+from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.report import Report, Table, comparison_table, figure, mean_and_spread
 
 Array = NDArray[Any]
 NAMES = ("sky", "mountain", "trees", "grass", "roof", "train", "tracks", "platform")
-COLOURS = (
+COLORS = (
     (186, 220, 246),
     (139, 122, 110),
     (46, 94, 54),
@@ -29,13 +30,13 @@ COLOURS = (
 SIZE, WINDOW, GRID = (48, 84), (24, 24), (56, 92)
 """Cells of the scene, of a window, and of a torus that holds the scene with room to spare."""
 D = (20, 20)
-"""Where the window D begins."""
+"""Corner of the window D."""
 SECTIONS, N_WINDOWS = (2, 2), 50
 N_COMPONENTS = 10
 
 
 def scene(rng: np.random.Generator | None = None) -> NDArray[np.int64]:
-    """Draw the station as a map of labels; with a source of randomness another one, laid out alike."""
+    """Return the station as a map of labels; with a random generator, another one with a similar layout."""
     rows, columns = np.indices(SIZE).astype(float)
     x = columns / SIZE[1]
     if rng is not None:
@@ -53,39 +54,42 @@ def scene(rng: np.random.Generator | None = None) -> NDArray[np.int64]:
     return drawn
 
 
-def run(shop: Workshop) -> Report:
-    """Learn from windows that avoid all of D's five features, and ask how likely D is."""
+def run(experiment: Experiment) -> Report:
+    """Fit models to windows that avoid the combination of features of D, and evaluate the likelihood of D."""
     settings = {"components": N_COMPONENTS, "window": WINDOW}
-    found = [shop.step(f"station, draw {seed}", settings, partial(_draw, seed)) for seed in shop.seeds]
-    names = list(found[0]["likelihood"])
-    rows = [
-        [name, *(_mean([each[kind][name] for each in found]) for kind in ("likelihood", "others"))] for name in names
-    ]
-    right = 100 * np.mean([each["right"] for each in found])
-    away = np.mean([each["error"] for each in found])
-    header = ["model", "log p of D, per feature", "log p of other windows like D"]
-    table = Table("How well D is matched", header, rows)
+    draws = [experiment.step(f"station, draw {seed}", settings, partial(_draw, seed)) for seed in experiment.seeds]
+    names = list(draws[0]["likelihood"])
+    scores = {
+        measure: {name: [each[kind][name] for each in draws] for name in names}
+        for measure, kind in (("log p of D, per feature", "likelihood"), ("log p of other windows like D", "others"))
+    }
+    matched = comparison_table("Likelihood of D", scores, "counting grid", factor=1, digits=2)
+    located = Table(
+        "Locations on the counting grid",
+        ["training windows within four cells, %", "error of D, cells"],
+        [[mean_and_spread([each["within"] for each in draws]), mean_and_spread([each["error"] for each in draws], 1)]],
+        {name: {"counting grid": [each[name] for each in draws]} for name in ("within", "error")},
+    )
     notes = [
         f"Fifty windows of {WINDOW[0]}x{WINDOW[1]} cells, none of which shows all five features of D "
-        f"({', '.join(five())}), as {SECTIONS[0]}x{SECTIONS[1]} bags; grid {GRID[0]}x{GRID[1]}. {right:.0f}% of them "
-        f"are put back within four cells (up to one common shift), and D itself, which was never seen, {away:.1f} "
-        "cells from its place. The mixture and LDA have ten components and see the same sections as features of "
-        "their own; the nearest neighbour is the training window under whose histogram, with a pseudocount for each "
-        "feature, D is likeliest. All of it is the mean over random draws of the windows, with the standard "
-        "deviation."
+        f"({', '.join(five())}), as {SECTIONS[0]}x{SECTIONS[1]} bags; grid {GRID[0]}x{GRID[1]}. Locations are up to "
+        "one common shift; D is not a training window. The mixture and LDA have ten components and see the same "
+        "sections as features of their own; the nearest neighbor is the training window under whose histogram, with a "
+        "pseudocount for each feature, D is most likely. Means and standard deviations are over random draws of "
+        "the windows."
     ]
-    _draw_picture(shop, np.array(found[0]["learnt"]))
-    data = "Data: a station of our own drawing, in eight labels; the paper's photo is not to be had."
-    return Report("station", "A train station from fifty windows", data, [table], notes, "station.png")
+    _draw_picture(experiment, np.array(draws[0]["fitted"]))
+    data = "Data: a station of our own drawing, in eight labels; the photo of the paper is unavailable."
+    return Report("station", "A train station from fifty windows", data, [matched, located], notes, "station.png")
 
 
 def five() -> list[str]:
-    """Name the features of D."""
+    """Return the names of the features of D."""
     return [NAMES[k] for k in np.unique(_cut(scene(), D))]
 
 
 def windows(seed: int) -> tuple[Array, Array]:
-    """Draw windows that do not show all of D's features; give their corners, and those of all windows that do."""
+    """Draw windows that do not show all features of D; return their corners, and those of all windows that do."""
     drawn = scene()
     wanted = np.unique(_cut(drawn, D))
     corners = np.stack(
@@ -107,7 +111,7 @@ def _bags(corners: Array) -> Array:
 
 
 def _draw(seed: int) -> dict[str, Any]:
-    """Learn every model from one draw of windows; give log p per feature of D and of the windows like it."""
+    """Fit every model to one draw of windows; return log p per feature of D and of the windows like it."""
     corners, like_d = windows(seed)
     X, bag_d, others = _bags(corners), _bags(np.array([D])), _bags(like_d[::7])
     models: dict[str, Any] = {
@@ -117,56 +121,52 @@ def _draw(seed: int) -> dict[str, Any]:
         "one histogram": MixtureOfUnigrams(1, random_state=seed).fit(X),
     }
     n_sections, tokens = SECTIONS[0] * SECTIONS[1], WINDOW[0] * WINDOW[1]
-    # A grid gives each section a distribution of its own; the others spread one over all sections and features.
+    # A grid has a distribution for each section; the other models have one over all sections and features.
     apart = {name: 0.0 if name == "counting grid" else np.log(n_sections) for name in models}
     scores = {
         kind: {name: model.score_samples(Y) / tokens + apart[name] for name, model in models.items()}
-        | {"nearest neighbour": _nearest(X, Y) / tokens + np.log(n_sections)}
+        | {"nearest neighbor": _nearest(X, Y) / tokens + np.log(n_sections)}
         for kind, Y in (("likelihood", bag_d), ("others", others))
     }
     grid = models["counting grid"]
     alignment = align(grid.locate(X), corners, GRID)
-    learnt = np.roll(grid.pi_.argmax(axis=-1), -alignment.shift, axis=(0, 1))[: SIZE[0], : SIZE[1]]
+    fitted = np.roll(grid.pi_.argmax(axis=-1), -alignment.shift, axis=(0, 1))[: SIZE[0], : SIZE[1]]
     return {kind: {name: float(values.mean()) for name, values in each.items()} for kind, each in scores.items()} | {
-        "learnt": learnt.tolist(),
-        "right": float((_away(grid.locate(X), corners, alignment.shift) <= 4).mean()),
+        "fitted": fitted.tolist(),
+        "within": float((_away(grid.locate(X), corners, alignment.shift) <= 4).mean()),
         "error": float(_away(grid.locate(bag_d), np.array([D]), alignment.shift)[0]),
     }
 
 
 def _away(found: Array, truth: Array, shift: Array) -> Array:
-    """Give how many cells windows lie from their places, the longer way of the two axes."""
+    """Return the distance of windows from their locations in cells, the larger of the two axes."""
     return np.abs(displacement(truth, found - shift, GRID)).max(axis=1)
 
 
 def _nearest(X: Array, Y: Array) -> Array:
-    """Give log p of bags under the training bag that explains each best, with a pseudocount for each feature."""
-    shares = (X + 1) / (X + 1).sum(axis=1, keepdims=True)
-    return (Y @ np.log(shares).T).max(axis=1)
+    """Return log p of bags under the best training bag for each, with a pseudocount for each feature."""
+    histograms = (X + 1) / (X + 1).sum(axis=1, keepdims=True)
+    return (Y @ np.log(histograms).T).max(axis=1)
 
 
-def _draw_picture(shop: Workshop, learnt: Array) -> None:
-    """Draw the scene with some windows and D, and the grid beside it."""
+def _draw_picture(experiment: Experiment, fitted: Array) -> None:
+    """Plot the scene with some windows and D, and the grid beside it."""
     from matplotlib.patches import Patch, Rectangle
 
     corners, _ = windows(0)
-    colours = np.array(COLOURS, np.uint8)
+    colors = np.array(COLORS, np.uint8)
     made = figure(11, 4.2)
     left, right = made.subplots(1, 2)
-    left.imshow(colours[scene()])
+    left.imshow(colors[scene()])
     for corner in corners[:12]:
         left.add_patch(Rectangle(corner[::-1] - 0.5, *WINDOW[::-1], fill=False, ec="white", lw=0.8))
     left.add_patch(Rectangle((D[1] - 0.5, D[0] - 0.5), *WINDOW[::-1], fill=False, ec="black", lw=2.5))
     left.text(D[1] + 1, D[0] + 3.5, "D", fontsize=14, weight="bold")
     left.set_title("a station, twelve of the fifty windows, and D")
-    right.imshow(colours[learnt])
-    right.set_title("the grid, learnt from four histograms of each window")
+    right.imshow(colors[fitted])
+    right.set_title("the grid, from four histograms of each window")
     for axes in (left, right):
         axes.axis("off")
-    handles = [Patch(color=colour / 255, label=name) for name, colour in zip(NAMES, colours, strict=True)]
+    handles = [Patch(color=color / 255, label=name) for name, color in zip(NAMES, colors, strict=True)]
     made.legend(handles=handles, loc="outside lower center", ncols=8, frameon=False)
-    made.savefig(shop.folder / "station.png")
-
-
-def _mean(values: list[float]) -> str:
-    return f"{np.mean(values):.2f} +- {np.std(values):.2f}"
+    container.write_figure(experiment.folder / "station.png", made)

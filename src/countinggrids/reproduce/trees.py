@@ -1,4 +1,4 @@
-"""The layout reconstruction: windows of a drawing put back from 1x1, 2x2 and 4x4 bags, and by the hybrid."""
+"""Layout reconstruction: windows of a drawing are located from 1x1, 2x2 and 4x4 bags, and by hybrids."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -7,18 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from countinggrids import demo
-from countinggrids.alignment import align
-from countinggrids.bags import bag
-from countinggrids.reproduce.report import Report, Table, figure, spread
-from countinggrids.reproduce.workshop import Workshop
-from countinggrids.rows import CountingGrid, HybridEpitome
+from countinggrids.core.alignment import align
+from countinggrids.data import container
+from countinggrids.features.bagger import bag
+from countinggrids.models import CountingGrid, HybridEpitome
+from countinggrids.reproduce import demo
+from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.report import Report, comparison_table, figure
 
 Array = NDArray[Any]
 WINDOW = 16
 ONE_BAG: dict[str, Any] = {"location_prior": "uniform", "eta": 0.01, "anneal": (0.01, 1.03, 1.0), "max_iter": 1000}
-
-
 QUICK = (0.02, 1.1, 1.0)
 
 
@@ -39,48 +38,50 @@ CASES = (
 )
 
 
-def run(shop: Workshop) -> Report:
-    """Learn every panel's grid for each seed; tell how many windows and pixels come back."""
-    scene, data = _scene(shop)
-    rows, drawn = [], []
+def run(experiment: Experiment) -> Report:
+    """Fit the grid of every panel for each seed; evaluate locations and pixels."""
+    scene, data = _scene(experiment)
+    scores: dict[str, dict[str, list[float]]] = {"windows within one cell, %": {}, "pixels of the same color, %": {}}
+    pictures = []
     for case in CASES:
-        found = [
-            shop.step(
-                f"trees {case.name}, seed {seed}", {"data": data}, partial(_tried, scene, case, seed, shop.is_quick)
+        results = [
+            experiment.step(
+                f"trees {case.name}, seed {seed}",
+                {"data": data},
+                partial(_evaluate, scene, case, seed, experiment.is_quick),
             )
-            for seed in shop.seeds
+            for seed in experiment.seeds
         ]
-        rows.append([case.name, *(spread([each[kind] for each in found]) for kind in ("windows", "pixels"))])
-        drawn.append(np.array(found[0]["colours"]) / 255)
-    _draw(shop, scene, drawn)
-    header = ["bags", "windows within one cell, %", "pixels of the right colour, %"]
+        for models, kind in zip(scores.values(), ("windows", "pixels"), strict=True):
+            models[case.name] = [each[kind] for each in results]
+        pictures.append(np.array(results[0]["colors"]) / 255)
+    _draw(experiment, scene, pictures)
     notes = [
-        "Fifty windows of 16x16, 64 colours treated as unrelated features, grid 40x48; default settings, but a "
-        "uniform prior, eta 0.01 and beta from 0.01 upwards by 3% for 1x1, where they do better. A window is back "
-        "within one cell, up to one common shift; for bags without sections reflections and swapped axes count as "
-        "right too. A pixel is right if the likeliest colour of its cell is its own, among the pixels that some "
-        "window shows, with the grid laid over the drawing as well as it can be. The paper shows pictures and no "
-        "figures."
+        "Fifty windows of 16x16, 64 colors treated as unrelated features, grid 40x48; default settings, but for 1x1 a "
+        "uniform prior, eta 0.01 and inverse temperatures from 0.01 that grow by 3%. Locations are compared up to one "
+        "common shift; for bags without sections also up to reflections and swapped axes. Pixels are those that some "
+        "window shows, with the most likely color of the cell at the best alignment of grid and drawing. The paper "
+        "shows pictures and no values."
     ]
-    table = Table("Layout reconstruction", header, rows)
+    table = comparison_table("Layout reconstruction", scores, CASES[0].name)
     return Report("trees", "A drawing from fifty histograms", data, [table], notes, "trees.png")
 
 
-def _scene(shop: Workshop) -> tuple[demo.Scene, str]:
-    if shop.data is not None and (shop.data / "trees" / "trees.npz").is_file():
-        return demo.tree_scene(shop.data), "Data: the paper's drawing, `trees`, at 33x40 pixels."
+def _scene(experiment: Experiment) -> tuple[demo.Scene, str]:
+    if experiment.data is not None and (experiment.data / "trees" / "trees.npz").is_file():
+        return demo.tree_scene(experiment.data), "Data: the drawing of the paper, `trees`, at 33x40 pixels."
     return (
         demo.photo_scene(),
-        "Data: a photo that ships with scikit-learn stands in for the paper's drawing, which is not here.",
+        "Data: a photo that ships with scikit-learn stands in for the drawing of the paper, which is unavailable.",
     )
 
 
-def _tried(scene: demo.Scene, case: Case, seed: int, is_quick: bool) -> dict[str, Any]:
-    """Learn one grid; give the shares that are right, and its colours, laid over the scene."""
+def _evaluate(scene: demo.Scene, case: Case, seed: int, is_quick: bool) -> dict[str, Any]:
+    """Fit one grid; return the accuracy of windows and pixels, and its colors, aligned with the scene."""
     rng = np.random.default_rng(seed)
     corners = np.stack([rng.integers(0, n - WINDOW + 1, 50) for n in scene.labels.shape], axis=1)
     maps = [scene.labels[r : r + WINDOW, c : c + WINDOW] for r, c in corners]
-    X = bag(maps, case.sections, demo.N_COLOURS)
+    X = bag(maps, case.sections, demo.N_COLORS)
     model = case.make(scene.grid, seed)
     model = (model.set_params(anneal=QUICK) if is_quick else model).fit(X)
     is_free = case.name.endswith("1x1")
@@ -88,42 +89,41 @@ def _tried(scene: demo.Scene, case: Case, seed: int, is_quick: bool) -> dict[str
     is_seen = np.zeros(scene.labels.shape, bool)
     for r, c in corners:
         is_seen[r : r + WINDOW, c : c + WINDOW] = True
-    laid = max((_laid_over(pi, scene.labels, is_seen) for pi in _turns(model.pi_, is_free)), key=lambda each: each[0])[
-        1
-    ]
-    pixels = (laid.argmax(axis=-1) == scene.labels)[is_seen].mean()
-    colours = (255 * laid @ scene.palette).clip(0, 255).round().astype(int).tolist()
-    return {"windows": float(alignment.is_right.mean()), "pixels": float(pixels), "colours": colours}
+    candidates = [_aligned(pi, scene.labels, is_seen) for pi in _turns(model.pi_, is_free)]
+    _, aligned = max(candidates, key=lambda each: each[0])
+    pixels = (aligned.argmax(axis=-1) == scene.labels)[is_seen].mean()
+    colors = (255 * aligned @ scene.palette).clip(0, 255).round().astype(int).tolist()
+    return {"windows": float(alignment.is_correct.mean()), "pixels": float(pixels), "colors": colors}
 
 
 def _turns(pi: Array, is_free: bool) -> Iterator[Array]:
-    """Give a grid as it is, and where bags cannot tell, reflected and with its axes swapped."""
+    """Yield a grid, and where bags have no orientation, its reflections and those with swapped axes."""
     for turned in (pi, pi.swapaxes(0, 1)) if is_free else (pi,):
         yield turned
         if is_free:
             yield from (turned[::-1], turned[:, ::-1], turned[::-1, ::-1])
 
 
-def _laid_over(pi: Array, labels: Array, is_seen: Array) -> tuple[float, Array]:
-    """Shift a grid to where it agrees best with the pixels that were seen; give how well, and what lies over them."""
+def _aligned(pi: Array, labels: Array, is_seen: Array) -> tuple[float, Array]:
+    """Shift a grid to where it agrees best with the visible pixels; return the score, and the cells of the pixels."""
     scores = np.zeros(pi.shape[:2])
-    for colour in range(pi.shape[2]):
-        wanted = np.zeros(pi.shape[:2])
-        here = (is_seen & (labels == colour))[: pi.shape[0], : pi.shape[1]]
-        wanted[: here.shape[0], : here.shape[1]] = here
-        scores += np.fft.irfft2(np.fft.rfft2(pi[..., colour]) * np.fft.rfft2(wanted).conj(), pi.shape[:2])
+    for color in range(pi.shape[2]):
+        mask = np.zeros(pi.shape[:2])
+        here = (is_seen & (labels == color))[: pi.shape[0], : pi.shape[1]]
+        mask[: here.shape[0], : here.shape[1]] = here
+        scores += np.fft.irfft2(np.fft.rfft2(pi[..., color]) * np.fft.rfft2(mask).conj(), pi.shape[:2])
     shift = np.unravel_index(scores.argmax(), scores.shape)
     rows, columns = ((np.arange(n) + by) % size for n, by, size in zip(labels.shape, shift, pi.shape, strict=False))
     return float(scores.max()), pi[np.ix_(rows, columns)]
 
 
-def _draw(shop: Workshop, scene: demo.Scene, drawn: list[Array]) -> None:
-    """Draw the scene, and every panel's grid laid over it."""
+def _draw(experiment: Experiment, scene: demo.Scene, pictures: list[Array]) -> None:
+    """Plot the scene, and the aligned grid of every panel."""
     made = figure(15, 3)
     panels = made.subplots(1, 1 + len(CASES))
     titles = ["the drawing", *(case.name for case in CASES)]
-    for axes, colours, title in zip(panels, [scene.palette[scene.labels], *drawn], titles, strict=True):
-        axes.imshow(np.clip(colours, 0, 1))
+    for axes, colors, title in zip(panels, [scene.palette[scene.labels], *pictures], titles, strict=True):
+        axes.imshow(np.clip(colors, 0, 1))
         axes.set_title(title)
         axes.axis("off")
-    made.savefig(shop.folder / "trees.png")
+    container.write_figure(experiment.folder / "trees.png", made)

@@ -1,4 +1,4 @@
-// Hands and keys on the map, and the filters beside it.
+// Pointers and keys on the map, and the filters beside it.
 
 // Mouse, pen and fingers: drag moves, wheel and pinch zoom, a click opens.
 function listen(map, act) {
@@ -25,7 +25,7 @@ function listen(map, act) {
     held.set(event.pointerId, now);
     moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
     if (held.size === 1) map.moveBy(before[1] - now[1], before[0] - now[0]);
-    else if (gap) map.zoomBy(spanOf(held) / gap, centreOf(held));
+    else if (gap) map.zoomBy(spanOf(held) / gap, centerOf(held));
   });
   const release = (event) => {
     const wasHeld = held.delete(event.pointerId);
@@ -52,7 +52,7 @@ function spanOf(held) {
   return b ? Math.hypot(a[0] - b[0], a[1] - b[1]) : 0;
 }
 
-function centreOf(held) {
+function centerOf(held) {
   const [a, b] = [...held.values()];
   return [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
 }
@@ -77,7 +77,7 @@ function listenToKeys(map, act) {
     event.preventDefault();
     map.hasCross = true;
     moves[event.key]();
-    act.say();
+    act.announce();
   });
   canvas.addEventListener("blur", () => {
     map.hasCross = false;
@@ -93,41 +93,41 @@ function listenToKeys(map, act) {
   });
 }
 
-const MOST_LABELS = 400; // a column with more different values is no set to choose from
+const MOST_LABELS = 400; // columns with more distinct values are not offered as labels
 
-// Which items are shown, and by what they are coloured.
+// Which items are shown, and which column gives their colors.
 class Filters {
-  constructor(chart, map, act) {
-    Object.assign(this, { chart, map, act });
+  constructor(mapData, map, act) {
+    Object.assign(this, { mapData, map, act });
     this.hidden = new Set();
     this.split = "";
-    this.colour = "";
-    const { items } = chart;
+    this.color = "";
+    const { items } = mapData;
     this.times = (items.time || []).filter((time) => time !== null);
     this.span = this.times.length ? [this.times.reduce((a, b) => Math.min(a, b)), this.times.reduce((a, b) => Math.max(a, b))] : null;
     this.range = [0, 1000];
-    this.makeColours();
+    this.makeColors();
     this.makeSplit();
     this.makeTime();
     this.makeLegend();
   }
 
-  makeColours() {
-    const { items } = this.chart;
+  makeColors() {
+    const { items } = this.mapData;
     const isChoice = (name) => items[name] && items[name].values.length > 1 && items[name].values.length <= MOST_LABELS;
     const choices = ["label", "split", "sequence"].filter(isChoice);
     if (this.span && this.span[1] > this.span[0]) choices.push("time");
     if (!choices.length) return;
-    const select = document.getElementById("colour");
+    const select = document.getElementById("color");
     select.append(make("option", "nothing", { value: "" }), ...choices.map((name) => make("option", name, { value: name })));
-    document.getElementById("colour-row").hidden = false;
-    select.addEventListener("change", () => this.set({ colour: select.value }));
+    document.getElementById("color-row").hidden = false;
+    select.addEventListener("change", () => this.set({ color: select.value }));
     this.choices = choices;
-    this.colour = choices.includes("label") ? "label" : "";
+    this.color = choices.includes("label") ? "label" : "";
   }
 
   makeSplit() {
-    const { split } = this.chart.items;
+    const { split } = this.mapData.items;
     if (!split || split.values.length < 2) return;
     const select = document.getElementById("split");
     select.append(make("option", "all", { value: "" }), ...split.values.map((name) => make("option", name, { value: name })));
@@ -144,7 +144,7 @@ class Filters {
   }
 
   makeLegend() {
-    const { label } = this.chart.items;
+    const { label } = this.mapData.items;
     if (!label || label.values.length < 2 || label.values.length > MOST_LABELS) return;
     document.getElementById("legend-row").hidden = false;
     const counts = new Array(label.values.length).fill(0);
@@ -167,11 +167,11 @@ class Filters {
     document.getElementById("no-labels").addEventListener("click", () => this.set({ hidden: new Set(label.values) }));
   }
 
-  // Take over what has changed, and show it.
+  // Apply changes, and show them.
   set(changes) {
     Object.assign(this, changes);
-    const { items } = this.chart;
-    const [from, to] = this.span ? this.range.map((share) => this.span[0] + ((this.span[1] - this.span[0]) * share) / 1000) : [0, 0];
+    const { items } = this.mapData;
+    const [from, to] = this.span ? this.range.map((at) => this.span[0] + ((this.span[1] - this.span[0]) * at) / 1000) : [0, 0];
     const isWhole = this.range[0] <= 0 && this.range[1] >= 1000;
     let n = 0;
     for (let i = 0; i < items.n; i++) {
@@ -182,19 +182,19 @@ class Filters {
       this.map.isShown[i] = isHidden ? 0 : 1;
       n += this.map.isShown[i];
     }
-    this.map.colourOf = this.colours();
+    this.map.colorOf = this.colors();
     this.mirror(n, from, to);
     this.map.forget();
     this.act.refresh();
     this.act.changed();
   }
 
-  // Let the controls say what is so.
+  // Update the controls.
   mirror(n, from, to) {
-    const total = this.chart.items.n;
+    const total = this.mapData.items.n;
     document.getElementById("count").textContent = n === total ? n.toLocaleString("en") : `${n.toLocaleString("en")} of ${total.toLocaleString("en")}`;
-    if (this.boxes) this.boxes.forEach((box, which) => (box.checked = !this.hidden.has(this.chart.items.label.values[which])));
-    document.getElementById("colour").value = this.colour;
+    if (this.boxes) this.boxes.forEach((box, which) => (box.checked = !this.hidden.has(this.mapData.items.label.values[which])));
+    document.getElementById("color").value = this.color;
     document.getElementById("split").value = this.split;
     if (this.span) {
       document.getElementById("from").value = this.range[0];
@@ -203,21 +203,21 @@ class Filters {
     }
   }
 
-  colours() {
-    const { items } = this.chart;
-    if (this.colour === "time") {
+  colors() {
+    const { items } = this.mapData;
+    if (this.color === "time") {
       const [first, last] = this.span;
       const shade = (time) => `hsl(${260 - 220 * ((time - first) / (last - first))} 75% 50%)`;
       return (item) => (items.time[item] === null ? "#888" : shade(items.time[item]));
     }
-    const column = items[this.colour];
+    const column = items[this.color];
     if (!column || column.values.length < 2) return null;
     const hues = column.values.map((_, which) => hue(which));
     return (item) => hues[column.which[item]];
   }
 }
 
-// Colours a golden section apart, in three tones that take turns.
+// Colors a golden section apart, in three tones that take turns.
 function hue(which) {
   const [saturation, lightness] = [[72, 46], [58, 62], [85, 34]][which % 3];
   return `hsl(${Math.round(212 + which * 137.508) % 360} ${saturation}% ${lightness}%)`;

@@ -1,4 +1,4 @@
-// What is drawn, layer upon layer: the ground, heat, dots, thumbnails, words, paths.
+// Drawing, layer by layer: background, posterior, dots, thumbnails, words, paths.
 
 const PATCHES_FROM = 40; // pixels a cell, from which on single patches are drawn
 
@@ -80,14 +80,14 @@ class Painter {
     const wanted = this.grid[1] * this.view.scale * (window.devicePixelRatio || 1);
     const picture = this.pictures.find((each) => each.width <= wanted * 1.5) || this.pictures[this.pictures.length - 1];
     this.rounds((x, y, wide, tall) => context.drawImage(picture, Math.floor(x), Math.floor(y), Math.ceil(wide) + 1, Math.ceil(tall) + 1));
-    if (this.chart.painted.n && this.view.scale > PATCHES_FROM) this.drawPatches();
+    if (this.mapData.painted.n && this.view.scale > PATCHES_FROM) this.drawPatches();
     context.fillStyle = this.isDark ? "#0005" : "#fff4";
     context.fillRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
   }
 
   // From near, every cell shows the four patches it holds most of.
   drawPatches() {
-    const { context, chart, view } = this;
+    const { context, mapData, view } = this;
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const image = this.source.patches;
     if (!image.complete) return image.addEventListener("load", () => this.changed(), { once: true });
@@ -98,9 +98,9 @@ class Painter {
       for (let column = first[1]; column <= last[1]; column++) {
         const cell = wrap(row, this.grid[0]) * this.grid[1] + wrap(column, this.grid[1]);
         const [x, y] = [width / 2 + (column - view.column) * view.scale, height / 2 + (row - view.row) * view.scale];
-        for (let k = 0; k < chart.painted.n; k++) {
-          const left = chart.feature[chart.painted.name[cell * chart.painted.n + k]] * chart.patch;
-          context.drawImage(image, left, 0, chart.patch, chart.patch, x + (k % 2) * half, y + Math.floor(k / 2) * half, half, half);
+        for (let k = 0; k < mapData.painted.n; k++) {
+          const left = mapData.feature[mapData.painted.name[cell * mapData.painted.n + k]] * mapData.patch;
+          context.drawImage(image, left, 0, mapData.patch, mapData.patch, x + (k % 2) * half, y + Math.floor(k / 2) * half, half, half);
         }
       }
     context.globalAlpha = 1;
@@ -114,12 +114,12 @@ class Painter {
 
   // The usage of the grid as soft hills, one pixel a cell and a border that repeats the other side.
   drawUsage() {
-    const [low, high] = [colourOf(this.style.low), colourOf(this.style.high)];
-    const hills = blurred(this.chart.usage, this.grid);
+    const [low, high] = [colorOf(this.style.low), colorOf(this.style.high)];
+    const hills = blurred(this.mapData.usage, this.grid);
     const top = largest(hills) || 1;
     this.usage = cellsPicture(this.grid, (cell) => {
-      const share = Math.sqrt(hills[cell] / top);
-      return [...[0, 1, 2].map((i) => low[i] + (high[i] - low[i]) * share), 255];
+      const height = Math.sqrt(hills[cell] / top);
+      return [...[0, 1, 2].map((i) => low[i] + (high[i] - low[i]) * height), 255];
     });
   }
 
@@ -127,7 +127,7 @@ class Painter {
     const { context } = this;
     if (this.litPicture?.of !== this.lit) {
       const values = new Float32Array(this.grid[0] * this.grid[1]);
-      for (const [row, column, share] of this.lit) values[row * this.grid[1] + column] += share;
+      for (const [row, column, posterior] of this.lit) values[row * this.grid[1] + column] += posterior;
       const soft = blurred(values, this.grid);
       const top = largest(soft) || 1;
       const heat = cellsPicture(this.grid, (cell) => [235, 94, 20, 225 * Math.sqrt(soft[cell] / top)]);
@@ -138,22 +138,26 @@ class Painter {
     this.drawCells(this.litPicture.heat);
   }
 
+  // Dots of one color after another; those that are emphasized come last, larger.
   drawDots() {
-    const { context, view } = this;
+    const { context, view, emphasized } = this;
     const largest = Math.min(5, Math.max(1.3, view.scale * 0.055));
     const hidden = new Set(this.thumbs().chosen);
     const groups = new Map();
     for (let i = 0; i < this.places.length; i++) {
       if (!this.isShown[i] || hidden.has(i)) continue;
-      const colour = this.colourOf ? this.colourOf(i) : this.style.dot;
-      if (!groups.has(colour)) groups.set(colour, []);
-      groups.get(colour).push(i);
+      const isStrong = emphasized ? emphasized.has(i) : false;
+      const color = (isStrong ? "+" : "-") + (this.colorOf ? this.colorOf(i) : isStrong ? this.style.accent : this.style.dot);
+      if (!groups.has(color)) groups.set(color, []);
+      groups.get(color).push(i);
     }
-    context.globalAlpha = this.colourOf ? 0.9 : 0.55;
-    for (const [colour, members] of groups) {
-      context.fillStyle = colour;
+    for (const [color, members] of [...groups].sort((a, b) => (a[0] < b[0] ? 1 : -1))) {
+      const isStrong = color[0] === "+";
+      context.fillStyle = color.slice(1);
+      context.globalAlpha = isStrong ? 1 : emphasized ? 0.18 : this.colorOf ? 0.9 : 0.55;
       for (const item of members) {
-        const radius = Math.min(largest, Math.max(0.6, this.gap[item] * view.scale * 0.36));
+        const usual = Math.min(largest, Math.max(0.6, this.gap[item] * view.scale * 0.36));
+        const radius = isStrong ? Math.max(usual, 3.5) : usual;
         this.copies(this.places[item], radius, (x, y) => this.drawDot(x, y, radius));
       }
     }
@@ -169,7 +173,7 @@ class Painter {
   }
 
   drawThumbs() {
-    if (!this.chart.sheets) return;
+    if (!this.mapData.sheets) return;
     const { context } = this;
     const { chosen, size } = this.thumbs();
     const pixels = size * this.view.scale;
@@ -180,8 +184,8 @@ class Painter {
       this.copies(this.places[item], pixels / 2, (x, y) => {
         const image = this.sheet(thumb.sheet);
         const [left, top] = [x - wide / 2, y - tall / 2];
-        context.fillStyle = this.colourOf ? this.colourOf(item) : this.style.paper;
-        const border = this.colourOf ? 2.5 : 1;
+        context.fillStyle = this.colorOf ? this.colorOf(item) : this.style.paper;
+        const border = this.colorOf ? 2.5 : 1;
         context.fillRect(left - border, top - border, wide + 2 * border, tall + 2 * border);
         if (image) context.drawImage(image, thumb.x, thumb.y, thumb.width, thumb.height, left, top, wide, tall);
         else {
@@ -200,7 +204,7 @@ class Painter {
     context.strokeStyle = this.style.halo;
     context.fillStyle = this.style.ink;
     for (const word of this.words()) this.write(word, "600");
-    if (this.chart.sheets) return;
+    if (this.mapData.sheets) return;
     context.fillStyle = this.style.quiet;
     for (const title of this.titles()) this.write(title, "400");
   }
@@ -216,10 +220,10 @@ class Painter {
     });
   }
 
-  drawWindow(corner, colour) {
+  drawWindow(corner, color) {
     const { context, view } = this;
-    const [tall, wide] = this.chart.window.map((length) => length * view.scale);
-    context.strokeStyle = colour;
+    const [tall, wide] = this.mapData.window.map((length) => length * view.scale);
+    context.strokeStyle = color;
     context.lineWidth = 2;
     this.copies(corner, Math.max(tall, wide), (x, y) => context.strokeRect(x, y, wide, tall));
   }
@@ -249,9 +253,9 @@ class Painter {
     const reach = Math.max(...points.map((point) => Math.hypot(...point))) * view.scale + 10;
     context.lineCap = "round";
     this.copies(this.places[this.path[this.path.length - 1]], reach, (x, y) => {
-      for (const [width, colour] of [[6, this.style.halo], [3, this.style.accent]]) {
+      for (const [width, color] of [[6, this.style.halo], [3, this.style.accent]]) {
         context.lineWidth = width;
-        context.strokeStyle = colour;
+        context.strokeStyle = color;
         for (let i = points.length - 1; i > 0; i--) {
           context.globalAlpha = Math.max(0.15, 1 - i / 40);
           context.beginPath();
@@ -283,7 +287,7 @@ class Painter {
 }
 
 // One pixel a cell, with a border of one cell that repeats the other side: so smoothing knows no edge.
-function cellsPicture(grid, colour) {
+function cellsPicture(grid, color) {
   const [rows, columns] = grid;
   const picture = document.createElement("canvas");
   picture.width = columns + 2;
@@ -292,7 +296,7 @@ function cellsPicture(grid, colour) {
   const pixels = context.createImageData(columns + 2, rows + 2);
   for (let i = 0; i < rows + 2; i++)
     for (let j = 0; j < columns + 2; j++)
-      pixels.data.set(colour(wrap(i - 1, rows) * columns + wrap(j - 1, columns)), 4 * (i * (columns + 2) + j));
+      pixels.data.set(color(wrap(i - 1, rows) * columns + wrap(j - 1, columns)), 4 * (i * (columns + 2) + j));
   context.putImageData(pixels, 0, 0);
   return picture;
 }
@@ -324,7 +328,7 @@ function shrunken(image) {
   return found;
 }
 
-function colourOf(text) {
+function colorOf(text) {
   const digits = text.replace("#", "");
   return [0, 2, 4].map((i) => parseInt(digits.slice(i, i + 2), 16));
 }

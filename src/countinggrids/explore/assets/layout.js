@@ -95,8 +95,8 @@ function chooseThumbs(places, order, isShown, grid, level) {
 }
 
 // Choose the words that are written at a level, broad ones first; sizes are in cells.
-function chooseWords(chart, level, measure, room) {
-  const { grid, names, words } = chart;
+function chooseWords(mapData, level, measure, room) {
+  const { grid, names, words } = mapData;
   const near = new Map();
   const chosen = [];
   const apart = Math.max(260, level * 2.5);
@@ -123,7 +123,7 @@ function chooseTitles(map, level) {
   for (const item of map.order) if (map.isShown[item]) dots.take({ at: map.places[item], half: [4 / level, 4 / level] });
   for (const item of map.order) {
     if (!map.isShown[item]) continue;
-    const text = shortened(map.chart.items.lead?.[item] || map.chart.items.title[item], 34);
+    const text = shortened(map.mapData.items.lead?.[item] || map.mapData.items.title[item], 34);
     const wide = (map.widthOf(text) * pixels) / level;
     const [row, column] = map.places[item];
     const box = { at: [row, column + 9 / level + wide / 2], half: [(pixels * 0.7) / level, wide / 2 + 2 / level] };

@@ -1,27 +1,30 @@
-// Puts the parts together; the view is in the address, so that it can be shared.
+// The application; the state of the view is kept in the address, so that it can be shared.
 
 const THEMES = ["light", "dark"];
+const PAUSE = 250; // milliseconds without a key, after which one sees what was found so far
 
 async function main() {
   const source = await openSource();
-  const chart = await source.chart();
-  document.title = plain(chart.title);
-  document.getElementById("title").textContent = plain(chart.title);
+  const mapData = await source.mapData();
+  document.title = plain(mapData.title);
+  document.getElementById("title").textContent = plain(mapData.title);
   const act = {};
   setTheme(null);
-  const map = new MapView(document.getElementById("map"), chart, source);
-  const panel = new Panel(document.getElementById("detail"), chart, source, map, act);
-  const page = new Explorer(chart, source, map, panel, act);
+  const map = new MapView(document.getElementById("map"), mapData, source);
+  const panel = new Panel(document.getElementById("detail"), mapData, source, map, act);
+  const page = new Explorer(mapData, source, map, panel, act);
   page.start();
   document.body.dataset.ready = "true";
   performance.mark("ready");
 }
 
 class Explorer {
-  constructor(chart, source, map, panel, act) {
-    Object.assign(this, { chart, source, map, panel, act });
+  constructor(mapData, source, map, panel, act) {
+    Object.assign(this, { mapData, source, map, panel, act });
     this.opened = null; // {item}, {cell} or {query}
-    this.turn = 0; // counts what is opened, so that a late answer knows that it is late
+    this.trail = []; // what was open before, to which Close goes back
+    this.result = null; // of the last search
+    this.turn = 0; // counts what is opened, so that a late response is ignored
     this.hover = document.getElementById("hover");
     this.live = document.getElementById("live");
     Object.assign(act, {
@@ -31,12 +34,14 @@ class Explorer {
       leave: () => (this.hover.hidden = true),
       close: () => this.close(),
       play: () => this.player.toggle(),
-      say: () => this.sayMiddle(),
+      announce: () => this.announceMiddle(),
       changed: () => this.remember(),
       refresh: () => this.refresh(),
+      query: () => this.result?.query || "",
+      light: (posterior) => this.light(posterior),
     });
-    this.filters = new Filters(chart, map, act);
-    this.player = new Player(chart, map, act);
+    this.filters = new Filters(mapData, map, act);
+    this.player = new Player(mapData, map, act);
     map.onMove = () => this.remember();
   }
 
@@ -51,7 +56,12 @@ class Explorer {
     click("toggle-panel", () => this.togglePanel());
     document.getElementById("search").addEventListener("submit", (event) => {
       event.preventDefault();
+      clearTimeout(this.typing);
       this.search(document.getElementById("query").value);
+    });
+    document.getElementById("query").addEventListener("input", (event) => {
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.search(event.target.value, { isTyped: true }), PAUSE);
     });
     this.listenToDrops();
     new ResizeObserver(() => this.map.moveTo({})).observe(this.map.canvas);
@@ -68,6 +78,7 @@ class Explorer {
 
   openCell(cell, isKey = false) {
     this.turn++;
+    this.trail = [];
     this.opened = { cell };
     Object.assign(this.map, { outline: cell, marked: null, lit: null });
     this.panel.cell(cell);
@@ -77,8 +88,9 @@ class Explorer {
   openItem(item, { isKey = false, isFollowing = false, isPlaying = false } = {}) {
     this.turn++;
     if (!isPlaying) this.player.stop();
+    if (this.opened && !isPlaying) this.trail.push({ opened: this.opened, view: this.map.view });
     this.opened = { item };
-    const { items, grid } = this.chart;
+    const { items, grid } = this.mapData;
     const kept = [];
     for (let k = items.start[item]; k < items.start[item + 1]; k++)
       kept.push([Math.floor(items.cell[k] / grid[1]), items.cell[k] % grid[1], items.posterior[k]]);
@@ -92,7 +104,7 @@ class Explorer {
   follow(item) {
     const { row, column, scale } = this.map.view;
     const { clientWidth: width, clientHeight: height } = this.map.canvas;
-    const away = [row, column].map((now, axis) => shortest(now, this.map.places[item][axis], this.chart.grid[axis]));
+    const away = [row, column].map((now, axis) => shortest(now, this.map.places[item][axis], this.mapData.grid[axis]));
     if (Math.abs(away[0]) * scale > height / 4 || Math.abs(away[1]) * scale > width / 4)
       this.map.moveTo({ row: row + away[0], column: column + away[1] });
   }
@@ -101,6 +113,7 @@ class Explorer {
   refresh() {
     if (this.opened?.cell) this.panel.cell(this.opened.cell);
     if (this.opened?.item !== undefined) this.panel.item(this.opened.item);
+    if (this.opened?.query && this.result) this.panel.found(this.result, `“${this.opened.query}”`);
   }
 
   shown(isKey = false, isPlaying = false) {
@@ -110,7 +123,22 @@ class Explorer {
     this.remember();
   }
 
+  // Go back to what was open before, where the map was then; in the end to the overview.
   close() {
+    const last = this.trail.pop();
+    if (!last) return this.closeAll();
+    this.opened = null;
+    this.reopen(last.opened);
+    this.map.moveTo(last.view);
+  }
+
+  reopen({ item, cell, query }) {
+    if (query && this.result) return this.found(this.result, query, false);
+    if (cell) return this.openCell(cell);
+    if (item !== undefined) this.openItem(item);
+  }
+
+  closeAll() {
     const wasInside = document.getElementById("detail").contains(document.activeElement);
     this.clear();
     if (wasInside) this.map.canvas.focus();
@@ -122,28 +150,39 @@ class Explorer {
     this.turn++;
     this.opened = null;
     if (this.player.name !== null) this.player.choose("");
+    this.trail = [];
+    this.result = null;
     Object.assign(this.map, { outline: null, marked: null, lit: null });
+    this.emphasize(null);
     document.getElementById("query").value = "";
     this.panel.overview();
   }
 
-  search(text, isMoving = true) {
+  // While one types, the last word may go on.
+  search(text, { isTyped = false } = {}) {
     const query = text.trim();
-    if (!query) return this.close();
-    return this.answered(this.source.search(query), `“${query}”`, { query }, isMoving);
+    this.trail = [];
+    if (!query) return this.closeAll();
+    const sent = isTyped && /[^\s"*]$/.test(text) && !/"[^"]*$/.test(text) ? `${query}*` : query;
+    return this.answered(this.source.search(sent), (result) => this.found(result, query, isTyped));
   }
 
   locate(file) {
     this.live.textContent = "Locating";
-    return this.answered(this.source.drop(file), `“${file.name || "text"}” would fall here`, null, true);
+    return this.answered(this.source.drop(file), (result) => {
+      this.opened = null;
+      this.panel.located(result, `Most likely place of “${file.name || "text"}”`);
+      this.light(result.posterior);
+      this.shown();
+    });
   }
 
-  // Show an answer when it comes, unless something else has been opened since.
-  async answered(question, title, opened, isMoving) {
+  // Show a response when it arrives, unless something else has been opened since.
+  async answered(question, show) {
     const turn = ++this.turn;
     try {
       const result = await question;
-      if (turn === this.turn) this.light(result, title, opened, isMoving);
+      if (turn === this.turn) show(result);
     } catch (error) {
       if (turn !== this.turn) return;
       this.live.textContent = "";
@@ -152,18 +191,28 @@ class Explorer {
     }
   }
 
-  // Light the map up by a posterior, or by where the items lie that were found by name.
-  light(result, title, opened, isMoving) {
-    const { items, grid } = this.chart;
-    let lit = result.posterior;
-    if (!lit.length && result.named)
-      lit = result.named.map(({ item }) => [Math.floor(items.cell[items.start[item]] / grid[1]), items.cell[items.start[item]] % grid[1], 1]);
-    this.opened = opened;
-    Object.assign(this.map, { lit: lit.length ? lit : null, marked: null, outline: lit.length ? lit[0].slice(0, 2) : null });
-    this.panel.found(result, title);
-    if (lit.length && isMoving) this.showWindow(lit[0]);
-    this.live.textContent = lit.length ? `Most likely at row ${lit[0][0]}, column ${lit[0][1]}` : "Nothing was found";
-    this.shown();
+  // Emphasize the items that contain a query.
+  found(result, query, isTyped) {
+    this.result = result;
+    this.opened = { query };
+    Object.assign(this.map, { lit: null, marked: null, outline: null });
+    this.panel.found(result, `“${query}”`);
+    this.emphasize(result.all.length ? result.all : null);
+    this.live.textContent = document.getElementById("sentence").textContent;
+    this.shown(false, isTyped);
+  }
+
+  // Draw some items stronger than the others; null draws all alike.
+  emphasize(items) {
+    this.map.emphasized = items && new Set(items);
+    this.map.forget();
+  }
+
+  // Show a posterior on the map, and go there.
+  light(posterior) {
+    Object.assign(this.map, { lit: posterior, marked: null, outline: posterior[0].slice(0, 2) });
+    this.live.textContent = plain(this.panel.place(posterior[0]));
+    this.showWindow(posterior[0]);
   }
 
   showWindow([row, column]) {
@@ -172,20 +221,20 @@ class Explorer {
   }
 
   hoverAt(x, y) {
-    const { chart, map, hover } = this;
+    const { mapData, map, hover } = this;
     const item = map.itemAt(x, y);
     const [row, column] = map.windowAt(x, y);
-    const { cells, names } = chart;
-    const first = (row * chart.grid[1] + column) * cells.n;
+    const { cells, names } = mapData;
+    const first = (row * mapData.grid[1] + column) * cells.n;
     const parts = [];
     if (item !== null) {
-      const { label, title } = chart.items;
+      const { label, title } = mapData.items;
       parts.push(make("div", make("strong", make("bdi", title[item].slice(0, 120)))));
       if (this.panel.lead(item)) parts.push(this.panel.lead(item));
       if (label && label.values[label.which[item]]) parts.push(make("div", label.values[label.which[item]], { class: "quiet" }));
     }
     const shown = [...Array(Math.min(8, cells.n)).keys()].map((k) => cells.name[first + k]);
-    if (chart.patch || chart.colours) parts.push(make("div", shown.map((name) => this.panel.swatch(name)).flatMap((node) => [node, " "])));
+    if (mapData.patch || mapData.colors) parts.push(make("div", shown.map((name) => this.panel.swatch(name)).flatMap((node) => [node, " "])));
     else parts.push(make("div", shown.map((name) => names[name]).join(", ")));
     hover.replaceChildren(...parts);
     hover.hidden = false;
@@ -194,14 +243,14 @@ class Explorer {
     hover.style.top = `${y + 18 + hover.offsetHeight > height ? y - hover.offsetHeight - 10 : y + 18}px`;
   }
 
-  // For those who do not see the map: what is in its middle.
-  sayMiddle() {
+  // For screen readers: the features in the middle of the view.
+  announceMiddle() {
     const { clientWidth: width, clientHeight: height } = this.map.canvas;
     const [row, column] = this.map.windowAt(width / 2, height / 2);
-    const { cells, names, grid } = this.chart;
+    const { cells, names, grid } = this.mapData;
     const first = (row * grid[1] + column) * cells.n;
-    const told = [0, 1, 2].filter((k) => k < cells.n).map((k) => names[cells.name[first + k]]);
-    this.live.textContent = plain(`Row ${row}, column ${column}: ${told.join(", ")}`);
+    const features = [0, 1, 2].filter((k) => k < cells.n).map((k) => names[cells.name[first + k]]);
+    this.live.textContent = plain(`Row ${row}, column ${column}: ${features.join(", ")}`);
   }
 
   listenToDrops() {
@@ -210,8 +259,8 @@ class Explorer {
     const hint = document.getElementById("drop-hint");
     const file = document.getElementById("file");
     document.getElementById("drop-tool").hidden = false;
-    document.getElementById("drop-label").textContent = this.chart.kind === "words" ? "Locate a text" : "Locate an image";
-    file.accept = this.chart.kind === "words" ? ".txt,text/plain" : "image/*";
+    document.getElementById("drop-label").textContent = this.mapData.kind === "words" ? "Locate a text" : "Locate an image";
+    file.accept = this.mapData.kind === "words" ? ".txt,text/plain" : "image/*";
     file.addEventListener("change", () => {
       if (file.files.length) this.locate(file.files[0]);
       file.value = "";
@@ -251,7 +300,7 @@ class Explorer {
     this.remember();
   }
 
-  // Write the view into the address, not more often than a browser likes; what is opened can be gone back to.
+  // Write the view into the address, rate-limited as browsers ask; opening something adds to the history.
   remember() {
     if (this.isRecalling || this.isRemembering) return;
     this.isRemembering = true;
@@ -272,23 +321,23 @@ class Explorer {
   address() {
     const { row, column, scale } = this.map.view;
     const { filters, player, opened } = this;
-    const told = new URLSearchParams({ row: row.toFixed(3), column: column.toFixed(3), scale: scale.toFixed(2) });
-    if (opened?.item !== undefined) told.set("item", opened.item);
-    if (opened?.cell) told.set("cell", opened.cell.join(","));
-    if (opened?.query) told.set("q", opened.query);
-    if (filters.choices) told.set("colour", filters.colour);
-    if (filters.split) told.set("split", filters.split);
-    if (filters.range[0] > 0 || filters.range[1] < 1000) told.set("range", filters.range.join(","));
-    for (const name of filters.hidden) told.append("hide", name);
+    const params = new URLSearchParams({ row: row.toFixed(3), column: column.toFixed(3), scale: scale.toFixed(2) });
+    if (opened?.item !== undefined) params.set("item", opened.item);
+    if (opened?.cell) params.set("cell", opened.cell.join(","));
+    if (opened?.query) params.set("q", opened.query);
+    if (filters.choices) params.set("color", filters.color);
+    if (filters.split) params.set("split", filters.split);
+    if (filters.range[0] > 0 || filters.range[1] < 1000) params.set("range", filters.range.join(","));
+    for (const name of filters.hidden) params.append("hide", name);
     if (player.name !== null && player.sequences.size) {
-      told.set("sequence", player.name);
-      told.set("at", player.at);
+      params.set("sequence", player.name);
+      params.set("at", player.at);
     }
-    if (this.theme) told.set("theme", this.theme);
-    return told.toString();
+    if (this.theme) params.set("theme", this.theme);
+    return params.toString();
   }
 
-  // Take the view from the address; what is not there or makes no sense stays as it is.
+  // Restore the view from the address; missing or invalid parts keep their values.
   recall() {
     if (location.hash === this.written && this.written) return;
     this.isRecalling = true;
@@ -300,27 +349,27 @@ class Explorer {
     this.last = JSON.stringify(this.opened);
   }
 
-  take(told) {
-    const { grid, items } = this.chart;
-    const number = (name) => (told.has(name) && Number.isFinite(Number(told.get(name))) ? Number(told.get(name)) : undefined);
-    if (THEMES.includes(told.get("theme"))) this.setTheme(told.get("theme"));
+  take(params) {
+    const { grid, items } = this.mapData;
+    const number = (name) => (params.has(name) && Number.isFinite(Number(params.get(name))) ? Number(params.get(name)) : undefined);
+    if (THEMES.includes(params.get("theme"))) this.setTheme(params.get("theme"));
     this.clear();
     this.filters.set({
-      hidden: new Set(told.getAll("hide").filter((name) => items.label?.values.includes(name))),
-      split: items.split?.values.includes(told.get("split")) ? told.get("split") : "",
-      range: this.rangeOf(told.get("range")),
-      ...(["", ...(this.filters.choices || [])].includes(told.get("colour")) ? { colour: told.get("colour") } : {}),
+      hidden: new Set(params.getAll("hide").filter((name) => items.label?.values.includes(name))),
+      split: items.split?.values.includes(params.get("split")) ? params.get("split") : "",
+      range: this.rangeOf(params.get("range")),
+      ...(["", ...(this.filters.choices || [])].includes(params.get("color")) ? { color: params.get("color") } : {}),
     });
-    const cell = (told.get("cell") || "").split(",").map(Number);
+    const cell = (params.get("cell") || "").split(",").map(Number);
     const item = number("item");
-    if (this.player.sequences.has(told.get("sequence"))) this.player.choose(told.get("sequence"), number("at") || 0);
+    if (this.player.sequences.has(params.get("sequence"))) this.player.choose(params.get("sequence"), number("at") || 0);
     if (Number.isInteger(item) && item >= 0 && item < items.n) this.openItem(item, { isPlaying: true });
     else if (cell.length === 2 && cell.every((n, axis) => Number.isInteger(n) && n >= 0 && n < grid[axis])) this.openCell(cell);
-    else if (told.get("q")) {
-      document.getElementById("query").value = told.get("q");
-      this.search(told.get("q"), !told.has("row"));
+    else if (params.get("q")) {
+      document.getElementById("query").value = params.get("q");
+      this.search(params.get("q"));
     }
-    if (told.has("row")) this.map.moveTo({ row: number("row"), column: number("column"), scale: number("scale") });
+    if (params.has("row")) this.map.moveTo({ row: number("row"), column: number("column"), scale: number("scale") });
   }
 
   rangeOf(text) {

@@ -1,18 +1,19 @@
-// The map itself: a canvas over an endless plane that repeats the torus.
+// The map: a canvas over an endless plane that repeats the torus.
 
-const FARTHEST = 0.55; // the smallest share of the view's shorter side that one round of the torus may take
+const FARTHEST = 0.55; // the smallest fraction of the view's shorter side that one copy of the torus takes
 
 class MapView extends Painter {
-  constructor(canvas, chart, source) {
+  constructor(canvas, mapData, source) {
     super();
-    Object.assign(this, { canvas, chart, source, grid: chart.grid });
+    Object.assign(this, { canvas, mapData, source, grid: mapData.grid });
     this.context = canvas.getContext("2d");
-    this.isBand = chart.grid[0] === 1; // a grid of one axis is a ring, and its map a band that repeats sideways only
-    this.middle = chart.window.map((length) => (length - 1) / 2);
-    Object.assign(this, spread(chart.items, chart.grid, this.middle, Boolean(chart.sheets)));
-    this.isShown = new Uint8Array(chart.items.n).fill(1);
-    this.colourOf = null; // (item) => colour
-    this.view = { row: chart.start[0], column: chart.start[1], scale: 1 };
+    this.isBand = mapData.grid[0] === 1; // a grid of one axis is a ring, and its map a band that repeats sideways only
+    this.middle = mapData.window.map((length) => (length - 1) / 2);
+    Object.assign(this, spread(mapData.items, mapData.grid, this.middle, Boolean(mapData.sheets)));
+    this.isShown = new Uint8Array(mapData.items.n).fill(1);
+    this.colorOf = null; // (item) => color
+    this.view = { row: mapData.start[0], column: mapData.start[1], scale: 1 };
+    this.emphasized = null; // items that are drawn stronger than the others
     this.lit = null; // a posterior, drawn as heat
     this.outline = null; // the first cell of a window
     this.marked = null; // an item
@@ -23,7 +24,7 @@ class MapView extends Painter {
     this.version = 0; // of what the items look like
     this.size = [canvas.clientWidth, canvas.clientHeight];
     this.readStyle();
-    if (chart.picture) this.loadPicture();
+    if (mapData.picture) this.loadPicture();
     this.drawUsage();
   }
 
@@ -37,7 +38,7 @@ class MapView extends Painter {
   whole() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const scale = Math.max(Math.min(width / this.grid[1], height / this.grid[0] / (this.isBand ? 4 : 1)), this.limits[0]);
-    const [row, column] = this.chart.start;
+    const [row, column] = this.mapData.start;
     this.moveTo({ row, column, scale });
   }
 
@@ -83,7 +84,7 @@ class MapView extends Painter {
     const place = this.at(x, y);
     const { size } = this.thumbs();
     let [best, least] = [null, Infinity];
-    const sheets = this.chart.sheets;
+    const sheets = this.mapData.sheets;
     const consider = (item, reach) => {
       const away = [0, 1].map((axis) => Math.abs(shortest(place[axis], this.places[item][axis], this.grid[axis])));
       const far = Math.max(...away);
@@ -135,7 +136,7 @@ class MapView extends Painter {
   }
 
   thumbs() {
-    if (!this.chart.sheets) return { chosen: [], size: 0 };
+    if (!this.mapData.sheets) return { chosen: [], size: 0 };
     const level = levelOf(this.view.scale);
     return this.keep("thumbs", level, () => chooseThumbs(this.places, this.order, this.isShown, this.grid, level));
   }
@@ -147,7 +148,7 @@ class MapView extends Painter {
 
   words() {
     const level = levelOf(this.view.scale);
-    return this.keep("words", level, () => chooseWords(this.chart, level, (name) => this.widthOf(name), this.room(level)));
+    return this.keep("words", level, () => chooseWords(this.mapData, level, (name) => this.widthOf(name), this.room(level)));
   }
 
   titles() {
@@ -176,8 +177,12 @@ class MapView extends Painter {
   sheet(number) {
     if (!this.sheets.has(number)) {
       const image = new Image();
+      const address = this.source.image(`sheet/${number}.jpg`);
+      let tries = 0;
       image.onload = () => this.redraw();
-      image.src = this.source.image(`sheet/${number}.jpg`);
+      // A server that has too much to do says so; it is asked again a few times.
+      image.onerror = () => (tries += 1) < 5 && setTimeout(() => (image.src = address), 2000 * tries);
+      image.src = address;
       this.sheets.set(number, image);
     }
     const image = this.sheets.get(number);
@@ -186,7 +191,7 @@ class MapView extends Painter {
 
   // Where on the sheets an item's thumbnail is.
   thumbOf(item) {
-    const { side, across, slot, width, height } = this.chart.sheets;
+    const { side, across, slot, width, height } = this.mapData.sheets;
     const [sheet, k] = [Math.floor(slot[item] / across ** 2), slot[item] % across ** 2];
     return { sheet, x: (k % across) * side, y: Math.floor(k / across) * side, width: width[item], height: height[item] };
   }

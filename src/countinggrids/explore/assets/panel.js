@@ -1,8 +1,10 @@
 // The side panel: what a window holds, what an item is, what a search found.
 
 const N_LISTED = 60;
-const LEAST_SHARE = 0.01;
-const N_NEIGHBOURS = 12;
+const LEAST_POSTERIOR = 0.01;
+const N_NEIGHBORS = 12;
+const LONGEST_TEXT = 100_000; // characters shown at first
+const N_NEAR = 8; // items listed where a search would lie
 
 function make(tag, content, attributes = {}) {
   const node = document.createElement(tag);
@@ -12,8 +14,8 @@ function make(tag, content, attributes = {}) {
 }
 
 class Panel {
-  constructor(node, chart, source, map, act) {
-    Object.assign(this, { node, chart, source, map, act });
+  constructor(node, mapData, source, map, act) {
+    Object.assign(this, { node, mapData, source, map, act });
   }
 
   show(...parts) {
@@ -30,45 +32,45 @@ class Panel {
   }
 
   overview() {
-    const { items, kind, grid, window: shape, names } = this.chart;
-    const what = { words: "words", patches: "visual words", colours: "colours", labels: "labels" }[kind];
+    const { items, kind, grid, window: shape, names } = this.mapData;
+    const what = { words: "words", patches: "visual words", colors: "colors", labels: "labels" }[kind];
     this.show(
       make("h2", "How to read this map"),
-      make("p", `Items lie where the grid explains them best: what is near is alike. The map wraps round${this.map.isBand ? " sideways" : " in both directions"}. ` +
+      make("p", `Each item lies where the grid explains it best, so that similar items lie near each other. The map wraps around${this.map.isBand ? " horizontally" : " in both directions"}. ` +
         `${items.n.toLocaleString("en")} items, ${grid.join(" x ")} cells, windows of ${shape.join(" x ")}; features are ${what}.`, { class: "quiet" }),
-      make("p", "Click a place for what it holds, an item to open it. Arrow keys move, + and − zoom, / searches.", { class: "quiet" }),
-      kind === "words" || !names.length ? null : [make("h3", "Telling features of the most used window"), this.features(this.busiest())],
+      make("p", "Click a place to see its features, or an item to open it. Arrow keys move, + and − zoom, / searches.", { class: "quiet" }),
+      kind === "words" || !names.length ? null : [make("h3", "Distinctive features of the most used window"), this.features(this.busiest())],
     );
   }
 
   busiest() {
-    const { usage } = this.chart;
+    const { usage } = this.mapData;
     return usage.indexOf(largest(usage));
   }
 
-  // The telling features of a window: a bar for how often each occurs there, a mark for how often anywhere.
+  // The distinctive features of a window: a bar for the frequency there, a mark for that on the whole grid.
   features(cell) {
-    const { cells, names, everywhere } = this.chart;
-    const shown = [...Array(cells.n).keys()].map((k) => ({ name: cells.name[cell * cells.n + k], share: cells.share[cell * cells.n + k] }));
-    const most = Math.max(...shown.map((each) => each.share), 1e-9);
-    const rows = shown.map(({ name, share }) => {
+    const { cells, names, everywhere } = this.mapData;
+    const shown = [...Array(cells.n).keys()].map((k) => ({ name: cells.name[cell * cells.n + k], frequency: cells.frequency[cell * cells.n + k] }));
+    const most = Math.max(...shown.map((each) => each.frequency), 1e-9);
+    const rows = shown.map(({ name, frequency }) => {
       const bar = make("i");
-      bar.style.width = `${(100 * share) / most}%`;
+      bar.style.width = `${(100 * frequency) / most}%`;
       const mark = make("b");
       mark.style.left = `${Math.min(99, (100 * everywhere[name]) / most)}%`;
-      const times = share / Math.max(everywhere[name], 1e-12);
+      const times = frequency / Math.max(everywhere[name], 1e-12);
       const label = this.swatch(name) || make("bdi", names[name], { title: plain(names[name]) });
       const lift = times >= 100 ? `${Math.round(times)}x` : `${times.toFixed(1)}x`;
       return make("li", [label, make("span", [bar, mark], { class: "bar" }), make("span", lift, { class: "lift" })]);
     });
-    const list = make("ul", rows, { class: this.chart.patch ? "features pictured" : "features" });
-    list.title = "bar: share in this window; line: share everywhere; number: how many times as often as everywhere";
+    const list = make("ul", rows, { class: this.mapData.patch ? "features pictured" : "features" });
+    list.title = "bar: frequency in this window; line: frequency on the whole grid; number: ratio of the two";
     return list;
   }
 
-  // A feature's patch or colour, where it has one.
+  // A feature's patch or color, where it has one.
   swatch(name) {
-    const { patch, colours, feature, names } = this.chart;
+    const { patch, colors, feature, names } = this.mapData;
     if (patch) {
       const canvas = make("canvas", null, { width: 28, height: 28, class: "patch", role: "img", "aria-label": plain(names[name]) });
       const { patches } = this.source;
@@ -77,39 +79,39 @@ class Panel {
       else patches.addEventListener("load", paint, { once: true });
       return canvas;
     }
-    if (!colours) return null;
+    if (!colors) return null;
     const dot = make("span", null, { class: "swatch" });
-    dot.style.background = colours[name];
+    dot.style.background = colors[name];
     return make("span", [dot, " ", make("bdi", names[name])]);
   }
 
-  // Items with posterior in and around a window, most first.
+  // Items with posterior in and around a window, by decreasing posterior.
   itemsAt([row, column], radius = 1) {
-    const { grid, items } = this.chart;
+    const { grid, items } = this.mapData;
     const near = new Set();
     for (let i = -radius; i <= radius; i++)
       for (let j = -radius; j <= radius; j++) near.add(wrap(row + i, grid[0]) * grid[1] + wrap(column + j, grid[1]));
     const found = [];
     for (let i = 0; i < items.n; i++) {
-      let share = 0;
-      for (let k = items.start[i]; k < items.start[i + 1]; k++) if (near.has(items.cell[k])) share += items.posterior[k];
-      if (share >= LEAST_SHARE && this.map.isShown[i]) found.push({ item: i, posterior: share });
+      let posterior = 0;
+      for (let k = items.start[i]; k < items.start[i + 1]; k++) if (near.has(items.cell[k])) posterior += items.posterior[k];
+      if (posterior >= LEAST_POSTERIOR && this.map.isShown[i]) found.push({ item: i, posterior });
     }
     return found.sort((a, b) => b.posterior - a.posterior || a.item - b.item);
   }
 
-  neighbours(item) {
-    const { grid, items } = this.chart;
+  neighbors(item) {
+    const { grid, items } = this.mapData;
     const here = [items.row[item], items.column[item]];
     const all = [];
     for (let i = 0; i < items.n; i++) if (i !== item && this.map.isShown[i]) all.push({ item: i, distance: distance(here, [items.row[i], items.column[i]], grid) });
-    return all.sort((a, b) => a.distance - b.distance || a.item - b.item).slice(0, N_NEIGHBOURS);
+    return all.sort((a, b) => a.distance - b.distance || a.item - b.item).slice(0, N_NEIGHBORS);
   }
 
   // A list of items: pictures in rows, or titles one below the other.
-  list(found, note) {
-    const hasThumbs = Boolean(this.chart.sheets);
-    const { items } = this.chart;
+  list(found, note, query = "") {
+    const hasThumbs = Boolean(this.mapData.sheets);
+    const { items } = this.mapData;
     const nodes = found.slice(0, N_LISTED).map((each) => {
       const title = items.title[each.item];
       const label = items.label ? items.label.values[items.label.which[each.item]] : "";
@@ -119,9 +121,9 @@ class Panel {
         button.setAttribute("aria-label", plain(name));
         button.append(this.thumb(each.item, 56));
       } else {
-        if (label && this.map.colourOf) button.append(this.dot(each.item));
-        button.append(make("span", [make("bdi", title), this.lead(each.item)]));
-        if (note) button.append(make("span", note(each), { class: "share" }));
+        if (label && this.map.colorOf) button.append(this.dot(each.item));
+        button.append(make("span", [make("bdi", highlighted(title, query)), this.lead(each.item)]));
+        if (note) button.append(make("span", note(each), { class: "note" }));
       }
       button.addEventListener("click", () => this.act.openItem(each.item, { isFollowing: true }));
       return make("li", button);
@@ -129,15 +131,15 @@ class Panel {
     return make("ul", nodes, { class: hasThumbs ? "items tiles" : "items" });
   }
 
-  // How a text begins, where its title does not say.
+  // The beginning of a text.
   lead(item) {
-    const lead = this.chart.items.lead?.[item];
+    const lead = this.mapData.items.lead?.[item];
     return lead ? make("span", make("bdi", lead), { class: "lead" }) : null;
   }
 
   dot(item) {
     const dot = make("span", null, { class: "swatch" });
-    dot.style.background = this.map.colourOf(item);
+    dot.style.background = this.map.colorOf(item);
     return dot;
   }
 
@@ -156,10 +158,10 @@ class Panel {
 
   cell(corner) {
     const found = this.itemsAt(corner);
-    const flat = corner[0] * this.chart.grid[1] + corner[1];
+    const flat = corner[0] * this.mapData.grid[1] + corner[1];
     this.show(
       this.head(`Window at row ${corner[0]}, column ${corner[1]}`),
-      make("h3", "Telling features, against the whole"),
+      make("h3", "Distinctive features, compared with the whole grid"),
       this.features(flat),
       make("h3", found.length > N_LISTED ? `Items here: the first ${N_LISTED} of ${found.length}` : `Items here: ${found.length}`),
       found.length ? this.list(found, (each) => percent(each.posterior)) : make("p", "No item lies here.", { class: "quiet" }),
@@ -167,7 +169,7 @@ class Panel {
   }
 
   async item(item) {
-    const { items } = this.chart;
+    const { items } = this.mapData;
     const ticket = (this.ticket = (this.ticket || 0) + 1);
     const facts = make("dl", null, { class: "facts" });
     const body = make("div", make("p", "…", { class: "quiet" }));
@@ -178,7 +180,7 @@ class Panel {
       facts,
       body,
       make("h3", "Nearest on the map"),
-      this.list(this.neighbours(item), (each) => each.distance.toFixed(1)),
+      this.list(this.neighbors(item), (each) => each.distance.toFixed(1)),
     );
     let known = {};
     try {
@@ -188,14 +190,23 @@ class Panel {
     }
     if (ticket !== this.ticket) return;
     facts.replaceChildren(...this.facts(known));
-    body.replaceChildren(known.text ? make("div", known.text, { class: "text", tabindex: 0, "aria-label": "Text" }) : "");
+    body.replaceChildren(...(known.text ? this.text(known.text) : []));
+  }
+
+  // A text with the words of the last search marked; a very long one is cut until one asks for all of it.
+  text(text, length = LONGEST_TEXT) {
+    const node = make("div", highlighted(text.slice(0, length), this.act.query()), { class: "text", tabindex: 0, "aria-label": "Text" });
+    if (text.length <= length) return [node];
+    const more = make("button", `Show all ${text.length.toLocaleString("en")} characters`, { type: "button" });
+    more.addEventListener("click", () => more.parentElement.replaceChildren(...this.text(text, Infinity)));
+    return [node, more];
   }
 
   ownImage(item) {
-    if (!this.chart.sheets) return null;
+    if (!this.mapData.sheets) return null;
     const address = this.source.full(item);
     if (!address) return make("div", this.thumb(item, 224), { class: "own" });
-    return make("img", null, { src: address, class: "own", alt: plain(this.chart.items.title[item]) });
+    return make("img", null, { src: address, class: "own", alt: plain(this.mapData.items.title[item]) });
   }
 
   facts(known) {
@@ -207,32 +218,72 @@ class Panel {
     return rows;
   }
 
-  // Only addresses of the web become links; anything else is shown as it is written.
+  // Only http and https addresses become links; anything else is shown as text.
   link(address) {
     if (!/^https?:\/\//i.test(address)) return address;
     return make("a", address, { href: address, rel: "noopener noreferrer nofollow", target: "_blank" });
   }
 
+  // What a search found: items with the words, and where the words would lie as a text.
   found(result, what) {
-    const known = result.words && result.words.length ? `Known words: ${result.words.join(", ")}.` : "None of the words is known here.";
-    const words = result.n_left_out ? `${known} This page holds only the more frequent words.` : known;
-    const isText = this.chart.kind === "words";
-    this.show(
-      this.head(what),
-      isText && result.words ? make("p", words, { class: "quiet" }) : null,
-      result.items.length ? [make("h3", "Items where it would fall"), this.list(result.items)] : null,
-      result.named && result.named.length ? [make("h3", result.n_named > N_LISTED ? `Found by name: the first ${N_LISTED} of ${result.n_named}` : `Found by name: ${result.n_named}`), this.list(result.named)] : null,
-      !result.items.length && !(result.named || []).length ? make("p", "Nothing was found.", { class: "quiet" }) : null,
-    );
+    const all = result.all.filter((item) => this.map.isShown[item]);
+    const nHidden = result.all.length - all.length;
+    const parts = parseQuery(result.query).filter((part) => !part.isExcluded);
+    const nWithAll = result.all.slice(0, result.n_with_all).filter((item) => this.map.isShown[item]).length;
+    const some = parts.length > 1 && all.length > nWithAll ? `, ${(all.length - nWithAll).toLocaleString("en")} some of them` : "";
+    const sentence = all.length ? `${counted(nWithAll, "item")} ${nWithAll === 1 ? "contains" : "contain"} ${parts.length > 1 ? "all words" : "it"}${some}.` : "No item contains it.";
+    const hidden = nHidden ? ` ${counted(nHidden, "item")} more left out by the filters.` : "";
+    const left = result.n_left_out ? " This page does not hold the most frequent words." : "";
+    const list = this.list(all.map((item) => ({ item })), null, result.query);
+    this.show(this.head(what), make("p", sentence + hidden + left, { class: "quiet", id: "sentence" }), all.length ? list : null, this.wouldFall(result));
+    this.addSnippets(list, result.query, all.slice(0, N_LISTED));
+  }
+
+  // Replace the beginnings of texts in a list by the parts where the query is found.
+  async addSnippets(list, query, items) {
+    const snippets = await this.source.snippets(query, items).catch(() => ({}));
+    for (const button of list.querySelectorAll("button[data-item]")) {
+      const lead = button.querySelector(".lead");
+      const snippet = snippets[button.dataset.item];
+      if (lead && snippet) lead.replaceChildren(make("bdi", highlighted(snippet, query)));
+    }
+  }
+
+  wouldFall(result) {
+    if (!result.items.length) return null;
+    const near = result.items.filter(({ item }) => this.map.isShown[item]).slice(0, N_NEAR);
+    const words = result.words ? ` (by the words ${result.words.join(", ")})` : "";
+    const show = make("button", "Show it on the map", { type: "button", id: "would-fall" });
+    show.addEventListener("click", () => this.act.light(result.posterior));
+    return [
+      make("h3", "Where such a text would lie"),
+      make("p", `${this.place(result.posterior[0])}${words}`, { class: "quiet" }),
+      make("p", show),
+      this.list(near),
+    ];
+  }
+
+  // A new text or image.
+  located(result, what) {
+    this.show(this.head(what), make("p", this.place(result.posterior[0]), { class: "quiet" }), make("h3", "Items at its most likely place"), this.list(result.items));
+  }
+
+  // The name of a place, by its window.
+  place([row, column]) {
+    return `Row ${row}, column ${column}`;
   }
 
   problem(message) {
-    this.show(this.head("That did not work"), make("p", message));
+    this.show(this.head("Error"), make("p", message));
   }
 }
 
-function percent(share) {
-  return `${share >= 0.1 ? Math.round(100 * share) : (100 * share).toFixed(1)}%`;
+function counted(n, noun) {
+  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+function percent(fraction) {
+  return `${fraction >= 0.1 ? Math.round(100 * fraction) : (100 * fraction).toFixed(1)}%`;
 }
 
 // Seconds since 1970 as a date; small numbers are seconds into something.

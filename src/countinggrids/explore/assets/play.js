@@ -1,11 +1,11 @@
-// The time line: a sequence as a path over the map.
+// The timeline: a sequence as a path over the map.
 
 const PACE = 350; // milliseconds a frame
-const TRAIL = 40; // frames of the path that stay in sight
+const TRAIL = 40; // frames of the path that stay visible
 
 class Player {
-  constructor(chart, map, act) {
-    Object.assign(this, { chart, map, act });
+  constructor(mapData, map, act) {
+    Object.assign(this, { mapData, map, act });
     this.node = document.getElementById("timeline");
     this.choice = document.getElementById("sequence");
     this.slider = document.getElementById("moment");
@@ -25,7 +25,7 @@ class Player {
 
   // The items of each sequence in the order of time.
   ordered() {
-    const { items } = this.chart;
+    const { items } = this.mapData;
     const found = new Map();
     const isTimed = items.time && items.time.some((time) => time !== null);
     if (!isTimed) return found;
@@ -66,9 +66,9 @@ class Player {
     this.slider.value = now;
     const item = members[now];
     this.map.path = members.slice(Math.max(0, now - TRAIL), now + 1);
-    const label = this.chart.items.label;
+    const label = this.mapData.items.label;
     const place = label ? ` ${label.values[label.which[item]]}` : "";
-    this.text.textContent = plain(`${now + 1} of ${members.length}, ${moment(this.chart.items.time[item])}${place}`);
+    this.text.textContent = plain(`${now + 1} of ${members.length}, ${moment(this.mapData.items.time[item])}${place}`);
     this.slider.setAttribute("aria-valuetext", this.text.textContent);
     this.act.openItem(item, { isFollowing: true, isPlaying: true });
   }
@@ -78,16 +78,16 @@ class Player {
     if (this.name === null) return;
     if (this.at >= Number(this.slider.max)) this.go(0);
     this.timer = setInterval(() => (this.at >= Number(this.slider.max) ? this.stop() : this.go(this.at + 1)), PACE);
-    this.said(true);
+    this.showState(true);
   }
 
   stop() {
     clearInterval(this.timer);
     this.timer = null;
-    this.said(false);
+    this.showState(false);
   }
 
-  said(isPlaying) {
+  showState(isPlaying) {
     this.button.setAttribute("aria-pressed", String(isPlaying));
     this.button.setAttribute("aria-label", isPlaying ? "Pause" : "Play");
     this.button.textContent = isPlaying ? "▮▮" : "▶";

@@ -1,4 +1,4 @@
-// Where the page has its data from: a server, or the page itself when it was exported.
+// The data of the page: from a server, or from the page itself if it was exported.
 
 const N_FOUND = 60;
 
@@ -11,10 +11,10 @@ class Source {
 }
 
 class Served extends Source {
-  async chart() {
-    const chart = await this.json("map.json");
-    this.canDrop = chart.can_drop;
-    return chart;
+  async mapData() {
+    const mapData = await this.json("map.json");
+    this.canDrop = mapData.can_drop;
+    return mapData;
   }
 
   async json(address, options) {
@@ -37,7 +37,13 @@ class Served extends Source {
   }
 
   search(query) {
-    return this.json(`search.json?q=${encodeURIComponent(query)}`);
+    return this.json(`search.json?all=1&q=${encodeURIComponent(query)}`);
+  }
+
+  // The part of each text where a query is found, by item.
+  async snippets(query, items) {
+    if (!items.length) return {};
+    return (await this.json(`snippets.json?q=${encodeURIComponent(query)}&items=${items.join(",")}`)).snippets;
   }
 
   drop(file) {
@@ -46,7 +52,7 @@ class Served extends Source {
   }
 }
 
-class Held extends Source {
+class Embedded extends Source {
   constructor(pack, images) {
     super();
     this.pack = pack;
@@ -54,8 +60,8 @@ class Held extends Source {
     this.canDrop = false;
   }
 
-  async chart() {
-    return this.pack.chart;
+  async mapData() {
+    return this.pack.map;
   }
 
   image(name) {
@@ -68,54 +74,59 @@ class Held extends Source {
   }
 
   async known(item) {
-    const { chart, known } = this.pack;
+    const { map: mapData, known } = this.pack;
     const found = {};
     for (const name of Object.keys(known)) if (known[name][item] !== "") found[name] = known[name][item];
     for (const name of ["label", "split", "sequence"]) {
-      const column = chart.items[name];
+      const column = mapData.items[name];
       if (column && column.values[column.which[item]] !== "") found[name] = column.values[column.which[item]];
     }
-    if (chart.items.time && chart.items.time[item] !== null) found.time = chart.items.time[item];
+    if (mapData.items.time && mapData.items.time[item] !== null) found.time = mapData.items.time[item];
     return found;
   }
 
   async search(query) {
-    const named = this.named(query);
-    const found = { query, named: named.slice(0, N_FOUND), n_named: named.length, posterior: [], items: [] };
-    if (!this.pack.lexicon) return found;
-    const tokens = (query.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) || []).filter((word) => this.numbers.has(word));
+    const index = await this.textIndex();
+    const { items: all, nWithAll } = index.find(query);
+    const found = { query, all, n_found: all.length, n_with_all: nWithAll, posterior: [], items: [], n_left_out: this.pack.search.n_left_out };
+    if (!this.pack.word_index) return found;
+    const tokens = tokensOf(positiveText(query), this.pack.word_index, (word) => this.numbers.has(word));
     found.words = [...new Set(tokens)];
-    found.n_left_out = this.pack.lexicon.n_left_out;
     if (!tokens.length) return found;
     const q = this.posterior(tokens);
-    const { rows, columns } = this.pack.lexicon;
+    const { rows, columns } = this.pack.word_index;
     const order = [...q.keys()].sort((a, b) => q[b] - q[a]).slice(0, 400).filter((k) => q[k] > 1e-4);
     found.posterior = order.map((k) => [rows[Math.floor(k / columns.length)], columns[k % columns.length], q[k]]);
     found.items = this.nearby(q);
     return found;
   }
 
-  named(query) {
-    const wanted = query.trim().toLowerCase();
-    const { items } = this.pack.chart;
-    const paths = this.pack.known.path;
-    const has = (text) => text !== undefined && text.toLowerCase().includes(wanted);
-    const found = [];
-    for (let i = 0; wanted && i < items.n; i++) {
-      const label = items.label && items.label.values[items.label.which[i]];
-      if (has(items.title[i]) || has(label) || (paths && has(paths[i]))) found.push({ item: i });
-    }
-    return found;
+  async snippets(query, items) {
+    const texts = this.pack.known.text;
+    return texts ? Object.fromEntries(items.map((item) => [item, snippetOf(texts[item], query)])) : {};
+  }
+
+  async textIndex() {
+    this._index ||= new TextIndex(await unzipped(bytes(this.images["search.bin"])), (item) => this.document(item));
+    return this._index;
+  }
+
+  // All that is searched of an item, or null if the page does not hold it in full.
+  document(item) {
+    const { map: mapData, known } = this.pack;
+    if (known.text ? known.text[item].endsWith(" …") : mapData.kind === "words") return null;
+    const label = mapData.items.label ? mapData.items.label.values[mapData.items.label.which[item]] : "";
+    return [mapData.items.title[item], label, known.path?.[item], known.text?.[item]].join("\n");
   }
 
   get numbers() {
-    this._numbers ||= new Map(this.pack.lexicon.names.map((name, i) => [name, i]));
+    this._numbers ||= new Map(this.pack.word_index.names.map((name, i) => [name, i]));
     return this._numbers;
   }
 
   posterior(tokens) {
-    const { step, log_prior: prior } = this.pack.lexicon;
-    this._levels ||= bytes(this.pack.lexicon.levels);
+    const { step, log_prior: prior } = this.pack.word_index;
+    this._levels ||= bytes(this.pack.word_index.levels);
     const score = Float64Array.from(prior);
     for (const token of tokens) {
       const first = this.numbers.get(token) * prior.length;
@@ -127,16 +138,16 @@ class Held extends Source {
     return q.map((value) => value / total);
   }
 
-  // Items whose own posterior lies where the query's does; the lattice stands for the cells around it.
+  // Items by the overlap of their posterior with that of the query; a lattice point stands for the cells around it.
   nearby(q) {
-    const { chart, lexicon } = this.pack;
-    const { rows, columns } = lexicon;
+    const { map: mapData, word_index: wordIndex } = this.pack;
+    const { rows, columns } = wordIndex;
     const strides = [rows[1] - rows[0] || 1, columns[1] - columns[0] || 1];
     const at = (cell) => {
-      const row = Math.min(rows.length - 1, Math.floor(Math.floor(cell / chart.grid[1]) / strides[0]));
-      return row * columns.length + Math.min(columns.length - 1, Math.floor((cell % chart.grid[1]) / strides[1]));
+      const row = Math.min(rows.length - 1, Math.floor(Math.floor(cell / mapData.grid[1]) / strides[0]));
+      return row * columns.length + Math.min(columns.length - 1, Math.floor((cell % mapData.grid[1]) / strides[1]));
     };
-    const { start, cell, posterior, n } = chart.items;
+    const { start, cell, posterior, n } = mapData.items;
     const likeness = new Float64Array(n);
     for (let i = 0; i < n; i++) for (let k = start[i]; k < start[i + 1]; k++) likeness[i] += posterior[k] * q[at(cell[k])];
     const order = [...likeness.keys()].sort((a, b) => likeness[b] - likeness[a] || a - b);
@@ -148,10 +159,14 @@ function bytes(base64) {
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }
 
+async function unzipped(content) {
+  const stream = new Blob([content]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 async function openSource() {
   const pack = document.getElementById("pack");
   if (!pack) return new Served();
-  const stream = new Blob([bytes(pack.textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const text = await new Response(stream).text();
-  return new Held(JSON.parse(text), JSON.parse(document.getElementById("images").textContent));
+  const text = new TextDecoder().decode(await unzipped(bytes(pack.textContent)));
+  return new Embedded(JSON.parse(text), JSON.parse(document.getElementById("images").textContent));
 }

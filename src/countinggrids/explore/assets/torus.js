@@ -4,7 +4,7 @@ function wrap(x, n) {
   return ((x % n) + n) % n;
 }
 
-// The way from one coordinate to another that does not go the long way round.
+// The shortest displacement from one coordinate to another.
 function shortest(from, to, n) {
   const way = wrap(to - from, n);
   return way > n / 2 ? way - n : way;
@@ -17,7 +17,7 @@ function largest(values) {
   return most;
 }
 
-// Three decimals, as the table of items has them: then the page and the JSON views agree on who is nearest.
+// Rounded to three decimals, as in the table of items, so that the page and the JSON views agree on neighbors.
 function distance(a, b, grid) {
   return Math.round(Math.hypot(shortest(a[0], b[0], grid[0]), shortest(a[1], b[1], grid[1])) * 1000) / 1000;
 }

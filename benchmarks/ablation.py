@@ -1,0 +1,149 @@
+"""What each optimization gains in whole default fits: each is switched off in turn, in a process of its own.
+
+python benchmarks/ablation.py [case ...]
+
+Cases: scene, class, dense2000, dense16000, texts5000, news (needs COUNTINGGRIDS_DATA). An optimization that gains less
+than 1.25 x on every case is removed, together with its code and tests.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import countinggrids as cg
+from common import dense_bags, table, text_bags
+from countinggrids.core import em, torus
+from countinggrids.kernels import loops, tuning
+from countinggrids.reproduce import demo
+
+REPEATS = 3
+
+
+def scene():
+    """The 2x2 bags of the demo."""
+    _, X = demo.cut(demo.photo_scene(), 0)
+    return X, cg.CountingGrid(demo.GRID, demo.WINDOW, demo.SECTIONS, random_state=0)
+
+
+def one_class():
+    """A grid a class, as in `GridClassifier`: 100 bags of 100 tokens in 2x2 sections."""
+    X = np.random.default_rng(0).dirichlet(np.full(200, 0.1), (100, 4)).reshape(100, -1) * 25
+    return X.astype(np.float32), cg.CountingGrid((12, 12), 8, 2, random_state=0)
+
+
+def news():
+    """20 Newsgroups, training part, the 7945 most frequent words after the first 50."""
+    X = sp.csr_array(sp.load_npz(Path(os.environ["COUNTINGGRIDS_DATA"]) / "text/20news_train_bow.npz"))
+    frequency = np.asarray((X > 0).sum(axis=0)).ravel()
+    words = np.sort(np.argsort(-frequency, kind="stable")[50 : 50 + 7945])
+    return X[:, words].astype(np.float32), cg.CountingGrid((64, 64), 8, random_state=0)
+
+
+CASES = {
+    "scene": scene,
+    "class": one_class,
+    "dense2000": lambda: (dense_bags(0, 2000)[0], cg.CountingGrid((32, 32), 8, random_state=0)),
+    "dense16000": lambda: (dense_bags(0, 16_000)[0], cg.CountingGrid((32, 32), 8, random_state=0)),
+    "texts5000": lambda: (text_bags(0, 5000)[0], cg.CountingGrid((32, 32), 5, random_state=0)),
+    "news": news,
+}
+
+
+def no_sparse_posterior():
+    _retune(sparse_posterior=0.0)
+
+
+def no_sparse_products():
+    _retune(dense_from=0.0)
+
+
+def no_band_sums():
+    torus.LONGEST_BAND = 0
+
+
+def no_feature_pieces():
+    em.PLANE_ENTRIES = 2**60
+
+
+def one_count_at_a_time():
+    loops.match, loops.paint = _match, _paint
+
+
+SWITCHES = {
+    "sparse posterior": no_sparse_posterior,
+    "sparse products": no_sparse_products,
+    "band sums": no_band_sums,
+    "pieces of features": no_feature_pieces,
+    "four counts at a time": one_count_at_a_time,
+}
+
+
+def _retune(**thresholds):
+    tuning.use(tuning.Tuning(**thresholds)).__enter__()
+
+
+def _match(ends, columns, values, n_features, log_h, section_start, run_start, out):
+    for t in range(out.shape[0]):
+        out[t] = 0
+        for p in range(ends[t], ends[t + 1]):
+            section, z = divmod(columns[p], n_features)
+            for r in range(run_start.shape[0]):
+                plane, total = log_h[z, section_start[section] + run_start[r] :], out[t, r]
+                for k in range(out.shape[2]):
+                    total[k] += values[p] * plane[k]
+
+
+def _paint(ends, bags, values, n_features, first, last, q, section_start, run_start, out):
+    for z in range(first, last):
+        for section in range(section_start.shape[0]):
+            column = section * n_features + z
+            for r in range(run_start.shape[0]):
+                start = section_start[section] + run_start[r]
+                plane = out[z, start : start + q.shape[2]]
+                for p in range(ends[column], ends[column + 1]):
+                    source = q[bags[p], r]
+                    for k in range(q.shape[2]):
+                        plane[k] += values[p] * source[k]
+
+
+def measure(case, switch):
+    """Fit once, in this process; print the CPU seconds and the objective as JSON."""
+    X, model = CASES[case]()
+    if switch:
+        SWITCHES[switch]()
+    began = time.process_time()
+    model.fit(X)
+    print(json.dumps([time.process_time() - began, float(model.history_[-1])]))
+
+
+def cpu_seconds(case, switch):
+    """Fit in a new process; return the CPU seconds, compiling included."""
+    command = [sys.executable, __file__, "--measure", case, switch]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return json.loads(output.splitlines()[-1])[0]
+
+
+def ablate(case):
+    """Time a case with everything on and with each optimization off, in turns."""
+    names = ["", *SWITCHES]
+    times = {name: [] for name in names}
+    for _ in range(1 if case == "news" else REPEATS):
+        for name in names:
+            times[name].append(cpu_seconds(case, name))
+    base = np.median(times[""])
+    return [f"{base:.1f} s", *(f"{np.median(times[name]) / base:.2f}" for name in SWITCHES)]
+
+
+if __name__ == "__main__":
+    if "--measure" in sys.argv:
+        measure(*sys.argv[-2:])
+    else:
+        cases = sys.argv[1:] or [name for name in CASES if name != "news" or os.environ.get("COUNTINGGRIDS_DATA")]
+        rows = [[case, *ablate(case)] for case in cases]
+        table("CPU time of a default fit, over everything on", ["case", "everything on", *SWITCHES], rows)

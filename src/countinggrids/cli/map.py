@@ -1,0 +1,187 @@
+"""`countinggrids map`: from a table, a file or a folder to a map in the browser, in one command."""
+
+import warnings
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import countinggrids
+from countinggrids.cli import bag, bag_text, common, progress
+
+if TYPE_CHECKING:
+    from countinggrids.data.collection import Collection
+
+MAX_WORDS = 10_000
+WINDOW, LARGEST_SIDE = 5, 32
+"""Cells along each axis of the window, and of the grid at most, so that thousands of texts take seconds."""
+MAX_ITER, BATCH_SIZE = 40, 2500
+"""Iterations of the fit, and bags of each while the layout forms."""
+RATE = 1.0e9
+"""Entries of bags times cells that an iteration processes in a second, by which the time is estimated."""
+N_CANDIDATE_ITERATIONS = 25
+"""Iterations that the candidates on small grids cost, in iterations of the full grid."""
+
+
+def draw_map(
+    source: Annotated[
+        Path,
+        typer.Argument(help="A table (.csv, .tsv, .jsonl, .parquet), a text per line, or a folder of texts or photos."),
+    ],
+    text: Annotated[str | None, bag_text.column_option("text")] = None,
+    label: Annotated[str | None, bag_text.column_option("label")] = None,
+    time: Annotated[str | None, bag_text.column_option("date or time")] = None,
+    title: Annotated[str | None, bag_text.column_option("title")] = None,
+    link: Annotated[str | None, bag_text.column_option("link")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the page; SOURCE.html here by default.")
+    ] = None,
+    model_file: Annotated[Path | None, typer.Option("--model", help="Where to keep the model.")] = None,
+    collection_file: Annotated[Path | None, typer.Option("--collection", help="Where to keep the collection.")] = None,
+    max_words: Annotated[int, typer.Option(min=1, help="Number of words, the most frequent ones.")] = MAX_WORDS,
+    largest: Annotated[float, typer.Option(help="Largest size of the page in megabytes.")] = 25,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    seed: common.Seed = 0,
+    force: common.Force = False,
+    as_json: common.Json = False,
+) -> None:
+    """Read, count, fit and draw: from a table or a folder to a page with the map, in one command."""
+    with common.errors():
+        page = Path(f"{source.stem or 'map'}.html") if output is None else output
+        _check(source, page, model_file, collection_file, force)
+        columns = {"text": text, "title": title, "link": link, "label": label, "time": time}
+        collection = _read(source, columns, max_words, seed)
+        model = fit_map(collection, seed)
+        size = _draw(model, collection, page, source.stem, largest)
+        for path, kept in ((model_file, model), (collection_file, collection)):
+            if path is not None:
+                kept.save(path)
+    facts = {"items": len(collection), "features": len(collection.vocabulary), "megabytes": round(size / 1e6, 2)}
+    common.print_facts(facts | {"page": str(page)}, as_json)
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _check(source: Path, page: Path, model_file: Path | None, collection_file: Path | None, force: bool) -> None:
+    """Raise, before any work, about files that cannot be read or written."""
+    if not source.exists():
+        raise ValueError(f"SOURCE={source} does not exist; expected a file or a folder; check the path.")
+    outputs = [("--output", page), ("--model", model_file), ("--collection", collection_file)]
+    for _, path in outputs:
+        if path is not None:
+            common.check_output(path, force)
+            common.check_spares(source, path)
+    common.check_apart([("SOURCE", source)], outputs)
+
+
+def _read(source: Path, columns: dict[str, str | None], max_words: int, seed: int) -> "Collection":
+    if source.is_dir() and _has_images(source):
+        given = [f"--{name}" for name, value in columns.items() if value is not None]
+        if given:
+            raise ValueError(f"{', '.join(given)} needs a table, and {source} is a folder of photos; leave it out.")
+        from countinggrids import datasets
+
+        items = datasets.folder(source)
+        how = bag.Extraction(None, None, None, None, None, None, None, seed, False)
+        return bag.bag_images(items, [items.root / name for name in items["path"]], how)
+    return _read_texts(source, columns, max_words)
+
+
+def _has_images(folder: Path) -> bool:
+    """Return whether most files of a folder are images."""
+    from countinggrids.features.image_files import is_image_path
+
+    are_images = [is_image_path(path) for path in folder.rglob("*") if path.is_file() and path.name[0] != "."]
+    return sum(are_images) * 2 > len(are_images)
+
+
+def _read_texts(source: Path, columns: dict[str, str | None], max_words: int) -> "Collection":
+    from countinggrids.data.collection import Collection
+    from countinggrids.features.text import Columns, read_documents
+    from countinggrids.features.text_bags import words_for
+    from countinggrids.features.text_report import lines_of
+
+    skipped: list[str] = []
+    names = Columns(*(columns[name] for name in ("text", "title", "link", "label", "time")))
+    documents = read_documents([source], names, lambda error: skipped.append(str(error)))
+    n_texts = sum(1 for _ in documents)
+    with progress.count_bar("counting words") as callback:
+        collection = Collection.from_texts(
+            documents, words_for(n_texts, max_words), documents.root, callback=lambda n, _: callback(n, n_texts)
+        )
+    for line in [*lines_of(collection.report), *(f"skipped: {reason}" for reason in skipped[:10])]:
+        common.log(line)
+    n_words = len(collection.vocabulary)
+    common.log(f"{n_words} words counted" + (", the most frequent; see --max-words" if n_words == max_words else ""))
+    return collection
+
+
+def model_for(collection: "Collection", seed: int) -> tuple[Any, str]:
+    """Choose a model that is fitted within seconds, and say why.
+
+    Parameters
+    ----------
+    collection : Collection
+        The bags.
+    seed : int
+        Seed of the fit.
+
+    Returns
+    -------
+    model : estimator
+        A model that is not fitted.
+    reason : str
+        What was chosen and why, for the log.
+    """
+    from countinggrids.core.geometry import suggest
+
+    n_features = len(collection.vocabulary)
+    window = (WINDOW, WINDOW)
+    shape, _ = suggest(len(collection), n_features, (1, 1), window)
+    grid = tuple(min(side, LARGEST_SIDE) for side in shape)
+    batch = BATCH_SIZE if len(collection) > 2 * BATCH_SIZE else None
+    model = countinggrids.CountingGrid(grid, window, max_iter=MAX_ITER, batch_size=batch, random_state=seed)
+    shapes = f"{grid[0]}x{grid[1]} cells, windows of {WINDOW}x{WINDOW}"
+    return model, f"counting grid (one place for each item): {shapes}, for {len(collection)} items"
+
+
+def fit_map(collection: "Collection", seed: int) -> Any:
+    """Fit a model to a collection, with an estimate of the time before and progress meanwhile.
+
+    Parameters
+    ----------
+    collection : Collection
+        The bags.
+    seed : int
+        Seed of the fit.
+
+    Returns
+    -------
+    model : estimator
+        The fitted model.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    model, reason = model_for(collection, seed)
+    common.log(reason)
+    work = collection.counts.nnz * prod(model.grid)
+    fraction = 1.0 if model.batch_size is None else 0.6 * model.batch_size / len(collection) + 0.4
+    common.log(
+        f"about {max(1, round(work * (MAX_ITER * fraction + N_CANDIDATE_ITERATIONS * fraction) / RATE))} s to fit"
+    )
+    with progress.fit_bar() as callback, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is chosen for speed
+        return model.fit(collection, callback=callback)
+
+
+def _draw(model: Any, collection: "Collection", page: Path, title: str, largest: float) -> int:
+    from countinggrids.explore import ItemMap
+    from countinggrids.explore import export as write_page
+
+    with progress.count_bar("locating items") as callback:
+        item_map = ItemMap(model, collection, title, callback)
+    with progress.spinner("drawing the map"):
+        return write_page(item_map, page, largest)

@@ -1,0 +1,1 @@
+"""The mathematics of counting grids: pure functions on arrays."""

@@ -1,0 +1,81 @@
+"""Array namespaces: the same code on NumPy arrays and on torch tensors of any device.
+
+Code for both takes its functions from `namespace`, under the names of the array API standard, and may write into
+arrays by `out=`, which both libraries have. torch is never imported unless a torch tensor is given.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+"""Type of an array. Functions that use `namespace` accept torch tensors too."""
+WITHOUT_FLOAT64 = ("mps",)
+"""Types of devices that do not support float64."""
+
+
+def is_numpy(array: Any) -> bool:
+    """Return whether an array belongs to NumPy."""
+    return isinstance(array, np.ndarray)
+
+
+def namespace(array: Any) -> Any:
+    """Return the module whose functions work on an array, with the names of the array API standard."""
+    if is_numpy(array):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
+
+
+def like(array: Any, values: Any) -> Any:
+    """Convert values to the library, device and dtype of an array, without a copy where they match already.
+
+    Parameters
+    ----------
+    array : ndarray or tensor
+        The example.
+    values : ndarray or tensor
+        The values to convert.
+
+    Returns
+    -------
+    converted : ndarray or tensor
+        The values, where `array` lives.
+    """
+    if is_numpy(array):
+        return values.astype(array.dtype, copy=False)
+    if not is_numpy(values):
+        return values
+    # Cast on the host, because not every device supports the source dtype; torch cannot read arrays that are read-only
+    # or have negative strides.
+    cast = np.require(values, str(array.dtype).rpartition(".")[2], ["C", "W"])
+    return namespace(array).asarray(cast, device=array.device)
+
+
+def fetched(array: Any) -> Array:
+    """Return an array as a NumPy array, wherever it is."""
+    return array if is_numpy(array) else np.asarray(array.cpu())
+
+
+def summed(array: Any, axis: int) -> Array:
+    """Sum along an axis, in float64 where the device supports it.
+
+    Parameters
+    ----------
+    array : ndarray or tensor
+        The values.
+    axis : int
+        The axis to sum over.
+
+    Returns
+    -------
+    total : ndarray of float64
+        The sums, as a NumPy array.
+    """
+    if is_numpy(array):
+        return array.sum(axis=axis, dtype=np.float64)
+    xp = namespace(array)
+    dtype = array.dtype if array.device.type in WITHOUT_FLOAT64 else xp.float64
+    return fetched(xp.sum(array, axis=axis, dtype=dtype)).astype(np.float64)

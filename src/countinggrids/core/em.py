@@ -1,0 +1,301 @@
+"""The EM algorithm of the whole family of models, in the letters of the paper.
+
+====  ==================================================================  ===================
+pi    distribution over features in each cell                             (features, *grid)
+h     histogram of each block of cells: the mean of pi over it            (features, *grid)
+P     prior probability of each window, stored as log P                   (*grid,)
+q     posterior over windows of each bag                                  (bags, cells)
+A     expected counts of each feature in the block at each cell           (features, *grid)
+====  ==================================================================  ===================
+
+Models differ in their `Geometry`: which sections of a bag are matched in the E step, and which are painted in the M
+step. One iteration is `e_step` followed by `m_step`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from countinggrids.core import arrays, torus
+from countinggrids.core.arrays import Array
+from countinggrids.core.geometry import Geometry, Shape
+
+SMALLEST = 1e-25
+"""Added before a division or a logarithm, for features absent from a window; also the smallest P."""
+PLANE_ENTRIES = 2**17
+"""Features times cells processed at a time, so that the operations on the grid stay in cache."""
+FEWEST_PIECES, SMALL_BLOCK = 4, 2**15
+"""Pieces of an E step that threads divide, even where bags are few, unless bags times cells are at most so many."""
+
+
+class Grid(NamedTuple):
+    """The parameters of a model: pi, (features, *grid), and log P, (*grid,)."""
+
+    pi: Array
+    log_prior: Array
+
+    def fetched(self) -> "Grid":
+        """Return the parameters as NumPy arrays."""
+        return Grid(arrays.fetched(self.pi), arrays.fetched(self.log_prior))
+
+
+class Statistics(NamedTuple):
+    """Expected sufficient statistics of some bags: A, (features, *grid), sum_t q_t, (*grid,), and sum_t log p(bag)."""
+
+    A: Array
+    usage: Array
+    log_likelihood: float
+
+    def plus(self, other: "Statistics") -> "Statistics":
+        """Add the statistics of other bags, in place."""
+        A, usage = self.A, self.usage
+        A += other.A
+        usage += other.usage
+        return Statistics(A, usage, self.log_likelihood + other.log_likelihood)
+
+    def times(self, factor: float) -> "Statistics":
+        """Multiply by a number, in place."""
+        A, usage = self.A, self.usage
+        A *= factor
+        usage *= factor
+        return Statistics(A, usage, self.log_likelihood * factor)
+
+
+class Counts(Protocol):
+    """Bags as the kernels hold them: the two sums over features and sections that an iteration needs."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dense_width(self) -> int:
+        """Entries of a bag that are held dense while it is multiplied."""
+
+    def rows(self, rows: slice) -> "Counts": ...
+
+    def prepare(self, log_h: Array) -> Array:
+        """Arrange log h as `match` reads it."""
+
+    def match(self, prepared: Array, rows: slice, out: Array) -> Array:
+        """Compute sum_s counts_s . log h[k + d_s], (rows, cells), for some bags."""
+
+    def canvas(self, log_h: Array) -> Array:
+        """Return zeros that `paint` adds to."""
+
+    def paint(self, q: Array, canvas: Array, pool: "Pool") -> None:
+        """Add sum_t sum_s q_t[j - d_s] counts_ts to a canvas, in place."""
+
+    def planes(self, canvas: Array) -> Array:
+        """Return what was painted on a canvas, (features, *grid)."""
+
+
+class Bags(NamedTuple):
+    """Bags with a weight each, held for matching and for painting."""
+
+    matched: Counts
+    painted: Counts
+    weights: Array
+
+    def rows(self, rows: slice) -> "Bags":
+        return Bags(self.matched.rows(rows), self.painted.rows(rows), self.weights[rows])
+
+
+class Pool(Protocol):
+    """Runs independent pieces of work, and limits how many bags times cells are held at a time."""
+
+    @property
+    def block_entries(self) -> int: ...
+
+    @property
+    def piece_entries(self) -> int: ...
+
+    def map(self, function: Callable[..., Any], *items: Iterable[Any]) -> Iterator[Any]: ...
+
+
+class Windows(NamedTuple):
+    """What bags are matched with: beta log h, (features, *grid), and log P, (*grid,)."""
+
+    log_h: Array
+    log_prior: Array
+
+
+def histograms(pi: Array, block: Shape) -> Array:
+    """Average pi over the block at every cell (Eq. h)."""
+    return torus.window_sum(pi, block) / prod(block)
+
+
+def windows_of(grid: Grid, geometry: Geometry, beta: float, pool: Pool) -> Windows:
+    """Compute beta log h of the matched blocks; beta is the inverse temperature."""
+    xp, log_h = arrays.namespace(grid.pi), arrays.namespace(grid.pi).empty_like(grid.pi)
+    block = geometry.block(painted=False)
+
+    def fill(features: slice) -> None:
+        logs = xp.log(histograms(grid.pi[features], block) + SMALLEST, out=log_h[features])
+        if beta != 1:
+            logs *= beta
+
+    for_features(fill, grid.pi, pool)
+    return Windows(log_h, grid.log_prior)
+
+
+def posterior(counts: Counts, windows: Windows, pool: Pool) -> tuple[Array, Array]:
+    """Compute q and log p(bag) of some bags (Eqs. qkl, qkl2, qklE).
+
+    Parameters
+    ----------
+    counts : Counts
+        The bags.
+    windows : Windows
+        What they are matched with.
+    pool : Pool
+        Runs pieces of the work.
+
+    Returns
+    -------
+    q : ndarray of shape (n_bags, n_cells)
+        Posterior over windows.
+    log_likelihood : ndarray of shape (n_bags,)
+        log p(bag), float64.
+    """
+    log_h, log_prior = windows.log_h, windows.log_prior.reshape(-1)
+    n_bags, n_cells = counts.shape[0], log_prior.shape[0]
+    prepared = counts.prepare(log_h)
+    q = arrays.namespace(log_h).empty((n_bags, n_cells), dtype=log_h.dtype, device=log_h.device)
+
+    def locate(rows: slice) -> Array:
+        joint = counts.match(prepared, rows, out=q[rows])
+        joint += log_prior
+        return softmax(joint)
+
+    most = max(1, min(pool.piece_entries // n_cells, _largest_piece(n_bags, n_bags * n_cells)))
+    return q, np.concatenate(list(pool.map(locate, pieces(n_bags, most))))
+
+
+def softmax(scores: Array) -> Array:
+    """Turn log p(bag, cell) into q, in place, and return log p(bag), float64."""
+    xp = arrays.namespace(scores)
+    best = xp.max(scores, axis=1)
+    scores -= best[:, None]
+    q = xp.exp(scores, out=scores)
+    total = arrays.summed(q, axis=1)
+    q *= arrays.like(q, 1 / total)[:, None]
+    return arrays.fetched(best) + np.log(total)
+
+
+def e_step(bags: Bags, windows: Windows, geometry: Geometry, pool: Pool) -> Statistics:
+    """Compute the expected sufficient statistics of one chunk of bags, a block of bags at a time."""
+    canvas = bags.painted.canvas(windows.log_h)
+    usage, log_likelihood = np.zeros(geometry.n_cells), 0.0
+    for rows in blocks(bags, geometry, pool):
+        block = bags.rows(rows)
+        q, each = posterior(block.matched, windows, pool)
+        if (block.weights != 1).any():
+            q *= arrays.like(q, block.weights)[:, None]
+        block.painted.paint(q, canvas, pool)
+        usage += summed_over_bags(q, pool)
+        log_likelihood += float(block.weights @ each)
+    return Statistics(bags.painted.planes(canvas), usage.reshape(geometry.grid), log_likelihood)
+
+
+def summed_over_bags(q: Array, pool: Pool) -> Array:
+    """Sum q over bags, (cells,), float64, a stripe of cells at a time."""
+    stripes = pieces(q.shape[1], _largest_piece(q.shape[1], prod(q.shape)))
+    return np.concatenate(list(pool.map(lambda cells: arrays.summed(q[:, cells], axis=0), stripes)))
+
+
+def m_step(grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, pool: Pool) -> Grid:
+    """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta holds pseudocounts, (features,)."""
+    counts = arrays.namespace(grid.pi).empty_like(grid.pi)
+    block = geometry.block(painted=True)
+    pseudocounts = arrays.like(grid.pi, eta).reshape(-1, *(1,) * len(geometry.grid))
+
+    def update(features: slice) -> None:
+        counts[features] = expected_counts(grid.pi[features], statistics.A[features], block)
+        counts[features] += pseudocounts[features]
+
+    for_features(update, grid.pi, pool)
+    log_prior = log_location_prior(statistics.usage, geometry, location_prior)
+    return Grid(normalize(counts, geometry.groups, pool), arrays.like(counts, log_prior))
+
+
+def expected_counts(pi: Array, A: Array, block: Shape) -> Array:
+    """Distribute what was seen in each block over its cells (Eqs. M1, M2; Eq. ME where a block is one cell).
+
+    The factor 1 / |V| makes the result sum to the counts.
+    """
+    if prod(block) == 1:
+        return A
+    shares = torus.covering_sum(A / (histograms(pi, block) + SMALLEST), block)
+    shares *= pi
+    shares /= prod(block)
+    return shares
+
+
+def log_location_prior(usage: Array, geometry: Geometry, kind: str) -> Array:
+    """Compute log P from the usage of the windows: "exact" (Eq. pl1), "smoothed" (Eq. pl2) or "uniform"."""
+    if kind == "uniform":
+        usage = np.ones_like(usage)
+    elif kind == "smoothed":
+        usage = torus.covering_sum(usage, geometry.window)
+    return np.log(np.maximum(usage / usage.sum(), SMALLEST))
+
+
+def log_density(pi: Array, eta: Array, pool: Pool) -> float:
+    """Compute sum_i sum_z eta_z log pi, the log density of the Dirichlet prior without its constant."""
+    if not eta.any():
+        return 0.0
+    xp = arrays.namespace(pi)
+
+    def of_features(features: slice) -> float:
+        logs = xp.log(pi[features] + SMALLEST)
+        return float(eta[features] @ arrays.summed(logs.reshape(logs.shape[0], -1), axis=1))
+
+    return sum(for_features(of_features, pi, pool))
+
+
+def normalize(counts: Array, groups: int, pool: Pool) -> Array:
+    """Scale counts in place so that each group of features sums to one in every cell; empty cells become uniform."""
+    for planes in counts.reshape(groups, -1, *counts.shape[1:]):
+        _normalize_group(planes, pool)
+    return counts
+
+
+def _normalize_group(planes: Array, pool: Pool) -> None:
+    # In float64: the sum of 200,000 features in float32 is off by 2e-3. Piece by piece, without a float64 copy.
+    total = sum(for_features(lambda some: arrays.summed(planes[some], axis=0), planes, pool))
+    is_empty = total == 0
+    scale = arrays.like(planes, np.divide(1.0, total, where=~is_empty, out=np.zeros_like(total)))
+    filling = arrays.like(planes, np.where(is_empty, 1 / len(planes), 0.0))
+
+    def divide(features: slice) -> None:
+        part = planes[features]
+        part *= scale
+        part += filling
+
+    for_features(divide, planes, pool)
+
+
+def blocks(bags: Bags, geometry: Geometry, pool: Pool) -> list[slice]:
+    """Cut bags into blocks whose posterior stays within the pool's limit."""
+    widest = max(geometry.n_cells, bags.painted.dense_width)
+    return pieces(bags.painted.shape[0], max(1, pool.block_entries // widest))
+
+
+def for_features(function: Callable[[slice], Any], planes: Array, pool: Pool) -> list[Any]:
+    """Apply a function to pieces of the features, few enough to stay in cache; return the results in order."""
+    return list(pool.map(function, pieces(len(planes), max(1, PLANE_ENTRIES // prod(planes.shape[1:])))))
+
+
+def _largest_piece(n: int, entries: int) -> int:
+    """Return the length of pieces of n rows or columns, so that threads have enough of them."""
+    return -(-n // FEWEST_PIECES) if entries > SMALL_BLOCK else n
+
+
+def pieces(n: int, size: int) -> list[slice]:
+    """Cut n into pieces of nearly equal length, none longer than size."""
+    count = max(1, -(-n // size))
+    cuts = [n * i // count for i in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(cuts)]

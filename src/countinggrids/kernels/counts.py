@@ -1,0 +1,208 @@
+"""The two sums of an EM iteration over features and sections, for bags held dense or sparse.
+
+Matching compares every bag with every window, painting adds every bag to the grid where its windows are:
+
+    match:  L[t, k] = sum_s sum_z  counts[t, s, z] log_h[z, k + d_s]
+    paint:  A[z, j] = sum_s sum_t  counts[t, s, z] q[t, j - d_s]
+
+`d_s` is the offset of section s. Both forms implement `core.em.Counts`.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from countinggrids.core import arrays, torus
+from countinggrids.core.arrays import Array
+from countinggrids.core.em import Counts, Pool, pieces
+from countinggrids.core.geometry import Shape
+from countinggrids.kernels import loops
+from countinggrids.kernels.compiling import compiled
+from countinggrids.kernels.posterior import compressed
+from countinggrids.kernels.tuning import Tuning, current
+
+Offsets = Sequence[Shape]
+
+
+def rows_of(counts: Any, rows: slice) -> Any:
+    """Return consecutive rows of a dense or CSR table, without copying what they hold."""
+    if not sp.issparse(counts):
+        return counts[rows]
+    first, last = counts.indptr[rows.start], counts.indptr[rows.stop]
+    ends = counts.indptr[rows.start : rows.stop + 1] - first
+    parts = (counts.data[first:last], counts.indices[first:last], ends)
+    return sp.csr_array(parts, shape=(rows.stop - rows.start, counts.shape[1]), copy=False)
+
+
+def as_counts(matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tuning: Tuning | None = None) -> Counts:
+    """Choose the form in which bags are multiplied: by BLAS, or non-zero by non-zero."""
+    tuning = tuning or current()
+    entries = prod(matrix.shape)
+    is_large = entries * prod(grid) > tuning.small_product
+    if sp.issparse(matrix) and is_large and matrix.nnz < tuning.dense_from * entries:
+        return SparseCounts(matrix, n_features, offsets, grid, tuning)
+    return DenseCounts(matrix, n_features, offsets, grid, tuning)
+
+
+class DenseCounts:
+    """Bags multiplied by BLAS, section by section; on the device of log h, a block at a time.
+
+    Parameters
+    ----------
+    matrix : ndarray, csr_array or tensor of shape (n_bags, n_sections * n_features)
+        The counts.
+    n_features : int
+        Number of features.
+    offsets : sequence of tuple of int
+        Offset of every section from the corner of the window.
+    grid : tuple of int
+        Shape of the grid.
+    tuning : Tuning, default=None
+        Thresholds; None takes those in force.
+    """
+
+    def __init__(self, matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tuning: Tuning | None = None):
+        self.matrix, self.n_features, self.offsets, self.grid = matrix, n_features, offsets, grid
+        self.tuning = tuning or current()
+        self.shape = matrix.shape
+        self.dense_width = matrix.shape[1]
+
+    def rows(self, rows: slice) -> "DenseCounts":
+        return DenseCounts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid, self.tuning)
+
+    def prepare(self, log_h: Array) -> Array:
+        return log_h.reshape(self.n_features, -1)
+
+    def match(self, prepared: Array, rows: slice, out: Array) -> Array:
+        counts = arrays.like(prepared, _dense(self.matrix[rows]))
+        arrays.namespace(prepared).matmul(counts[:, self._columns(0)], prepared, out=out)
+        for section, offset in enumerate(self.offsets[1:], 1):
+            part = counts[:, self._columns(section)] @ prepared
+            out += torus.shift(part.reshape(-1, *self.grid), offset).reshape(part.shape)
+        return out
+
+    def canvas(self, log_h: Array) -> Array:
+        xp = arrays.namespace(log_h)
+        return xp.zeros((self.n_features, *self.grid), dtype=log_h.dtype, device=log_h.device)
+
+    def paint(self, q: Array, canvas: Array, pool: Pool) -> None:
+        counts = arrays.like(canvas, _dense(self.matrix))
+        few = compressed(q, self.tuning, pool)
+        # NumPy is fastest with all sections in one product; a device may not have the memory for that.
+        at_once = len(self.offsets) if arrays.is_numpy(canvas) else 1
+        for first in range(0, len(self.offsets), at_once):
+            some = counts[:, first * self.n_features : (first + at_once) * self.n_features]
+            painted = self._products(q, some, pool) if few is None else (few.T @ some).T
+            planes = painted.reshape(at_once, self.n_features, *self.grid)
+            for plane, offset in zip(planes, self.offsets[first : first + at_once], strict=True):
+                canvas += torus.shift(plane, [-d for d in offset])
+
+    def planes(self, canvas: Array) -> Array:
+        return canvas
+
+    def _products(self, q: Array, counts: Array, pool: Pool) -> Array:
+        """Compute counts.T @ q, a stripe of cells at a time."""
+        painted = arrays.namespace(q).empty((counts.shape[1], q.shape[1]), dtype=q.dtype, device=q.device)
+        n_stripes = min(8, 1 + prod(q.shape) * counts.shape[1] // self.tuning.thread_product)
+
+        def stripe(cells: slice) -> None:
+            painted[:, cells] = counts.T @ q[:, cells]
+
+        list(pool.map(stripe, pieces(q.shape[1], -(-q.shape[1] // n_stripes))))
+        return painted
+
+    def _columns(self, section: int) -> slice:
+        return slice(section * self.n_features, (section + 1) * self.n_features)
+
+
+class SparseCounts:
+    """Bags multiplied non-zero by non-zero, all sections in one pass over padded planes.
+
+    On small grids the transposed counts are kept from one iteration to the next, because transposing them takes a tenth
+    of an iteration there.
+
+    Parameters
+    ----------
+    matrix : csr_array of shape (n_bags, n_sections * n_features)
+        The counts.
+    n_features : int
+        Number of features.
+    offsets : sequence of tuple of int
+        Offset of every section from the corner of the window.
+    grid : tuple of int
+        Shape of the grid.
+    tuning : Tuning, default=None
+        Thresholds; None takes those in force.
+    """
+
+    def __init__(self, matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tuning: Tuning | None = None):
+        self.matrix, self.n_features, self.offsets, self.grid = matrix, n_features, offsets, grid
+        self.tuning = tuning or current()
+        self.shape = matrix.shape
+        self.dense_width = 0
+        self.pad = tuple(max(along) for along in zip(*offsets, strict=True))
+        self.padded = tuple(e + p for e, p in zip(grid, self.pad, strict=True))
+        self.section_start = np.array([np.ravel_multi_index(offset, self.padded) for offset in offsets])
+        self.cell_start = np.arange(prod(self.padded)).reshape(self.padded)[tuple(slice(n) for n in grid)].ravel()
+        run_length = grid[-1] if any(self.pad) else prod(grid)
+        self.run_start = self.cell_start[::run_length].copy()
+
+    def rows(self, rows: slice) -> "SparseCounts":
+        if rows == slice(0, self.shape[0]):
+            return self
+        return SparseCounts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid, self.tuning)
+
+    def prepare(self, log_h: Array) -> Array:
+        return torus.pad(log_h, self.pad).reshape(self.n_features, -1)
+
+    def match(self, prepared: Array, rows: slice, out: Array) -> Array:
+        ends = self.matrix.indptr[rows.start : rows.stop + 1]
+        data = self.matrix.data.astype(prepared.dtype, copy=False)
+        by_run = out.reshape(len(out), self.run_start.size, -1)
+        compiled(loops.match)(
+            ends, self.matrix.indices, data, self.n_features, prepared, self.section_start, self.run_start, by_run
+        )
+        return out
+
+    def canvas(self, log_h: Array) -> Array:
+        return np.zeros((self.n_features, prod(self.padded)), log_h.dtype)
+
+    def paint(self, q: Array, canvas: Array, pool: Pool) -> None:
+        is_kept = prod(self.grid) <= self.tuning.kept_transpose
+        columns = self._kept_columns if is_kept else self.matrix.tocsc()
+        data, few = columns.data.astype(q.dtype, copy=False), compressed(q, self.tuning, pool)
+
+        def stripe(features: slice) -> None:
+            some = (columns.indptr, columns.indices, data, self.n_features, features.start, features.stop)
+            if few is not None:
+                entries = (few.indptr, few.indices, few.data)
+                compiled(loops.paint_sparse)(*some, *entries, self.section_start, self.cell_start, canvas)
+            else:
+                runs = q.reshape(q.shape[0], self.run_start.size, -1)
+                compiled(loops.paint)(*some, runs, self.section_start, self.run_start, canvas)
+
+        list(pool.map(stripe, self._feature_ranges(columns)))
+
+    def planes(self, canvas: Array) -> Array:
+        return torus.fold(canvas.reshape(-1, *self.padded), self.pad)
+
+    @cached_property
+    def _kept_columns(self) -> sp.csc_array:
+        return self.matrix.tocsc()
+
+    def _feature_ranges(self, columns: sp.csc_array) -> list[slice]:
+        """Cut the features into ranges of about equal work, so few that each is worth a call."""
+        n_ranges = min(64, 1 + columns.nnz * prod(self.grid) // self.tuning.thread_product)
+        uses = np.diff(columns.indptr).reshape(-1, self.n_features).sum(axis=0)
+        done = np.cumsum(uses + 1) / (uses + 1).sum()
+        cuts = np.unique(np.r_[0, np.searchsorted(done, np.arange(1, n_ranges) / n_ranges), self.n_features])
+        return [slice(a, b) for a, b in pairwise(cuts.tolist())]
+
+
+def _dense(matrix: Any) -> Array:
+    return matrix.toarray() if sp.issparse(matrix) else matrix

@@ -1,0 +1,131 @@
+"""Names of regions: words that distinguish a region from the rest of the map and from its siblings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from countinggrids.core.log_odds import log_odds
+from countinggrids.features.stop_words import ENGLISH
+
+Array = NDArray[Any]
+N_WORDS, N_NAMING = 12, 3
+"""Distinctive words that are listed for a region, and those of its name."""
+PRIOR = 0.01
+"""Weight of the prior: pseudocounts for each count of the whole collection."""
+LEAST_LIFT = 1.5
+"""How many times as frequent a word of a name must be inside as outside."""
+LEAST_SHARE = 0.08
+"""Fraction of a region's items that must have a word for it to be in the name."""
+SHORTEST = 3
+_UNTELLING = """
+two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand million billion
+first second third dozen half iii
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+october november december
+mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
+said says say told mrs inc corp ltd etc www http https com
+"""
+UNTELLING = ENGLISH | frozenset(_UNTELLING.split())
+"""Function words, numbers, dates and abbreviations, which name nothing."""
+SUFFIXES = ("'s", "ies", "es", "s", "ing", "ed", "al", "ly", "y", "e")
+
+
+def distinctive(counts: Array) -> Array:
+    """Compute z-scores of the log-odds of every feature in each region against the other regions.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_regions, n_features)
+        Counts of regions that together are the whole.
+
+    Returns
+    -------
+    z : ndarray of shape (n_regions, n_features)
+        z-scores.
+    """
+    everywhere = counts.sum(axis=0)
+    return log_odds(counts, everywhere - counts, PRIOR * everywhere)[1]
+
+
+def is_telling(word: str) -> bool:
+    """Return whether a word may be part of a name: letters only, not short, not a function word."""
+    parts = word.split()
+    return bool(parts) and all(_is_plain(part) for part in parts)
+
+
+def _is_plain(word: str) -> bool:
+    is_spelled = all(letter.isalpha() or letter in "'-\u2019" for letter in word)
+    is_long = len(word) >= SHORTEST or not word.isascii()
+    return is_spelled and is_long and word.lower() not in UNTELLING
+
+
+def stem(word: str) -> str:
+    """Return a word without a common English ending, to find words that say the same twice."""
+    plain = word.lower()
+    for suffix in SUFFIXES:
+        if plain.endswith(suffix) and len(plain) - len(suffix) >= 3:
+            return plain.removesuffix(suffix)
+    return plain
+
+
+def name_of(order: Sequence[int], names: Sequence[str], taken: set[str]) -> str:
+    """Join the first words of a ranking that do not repeat each other or the words of larger regions.
+
+    Parameters
+    ----------
+    order : sequence of int
+        Features, the most distinctive first.
+    names : sequence of str
+        Names of all features.
+    taken : set of str
+        Stems that may not be used; those of the name are added.
+
+    Returns
+    -------
+    name : str
+        Words joined by commas; empty if no word is left.
+    """
+    chosen: list[str] = []
+    for feature in order:
+        stems = {stem(part) for part in names[feature].split()}
+        if not any(_repeats(one, other) for one in stems for other in taken):
+            chosen.append(names[feature])
+            taken |= stems
+        if len(chosen) == N_NAMING:
+            break
+    return ", ".join(chosen)
+
+
+def _repeats(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return short == long or (len(short) >= 5 and long.startswith(short))
+
+
+def ranking(z: Array, z_siblings: Array, inside: Array, outside: Array, n_items: float, may_name: Array) -> list[int]:
+    """Rank the features that may name a region.
+
+    Parameters
+    ----------
+    z, z_siblings : ndarray of shape (n_features,)
+        z-scores against the rest of the map, and against the other regions of the same parent.
+    inside, outside : ndarray of shape (n_features,)
+        Number of items with the feature, in the region and elsewhere.
+    n_items : float
+        Number of items of the region.
+    may_name : ndarray of bool of shape (n_features,)
+        Features that can be part of a name.
+
+    Returns
+    -------
+    features : list of int
+        The best first; features that are rare in the region, or hardly more frequent than elsewhere, come last.
+    """
+    total_inside, total_outside = max(inside.sum(), 1e-9), max(outside.sum(), 1e-9)
+    is_frequent = inside >= max(LEAST_SHARE * n_items, 1.5)
+    has_lift = inside / total_inside >= LEAST_LIFT * outside / total_outside
+    score = z + z_siblings
+    is_first = is_frequent & has_lift & (z > 0)
+    candidates = np.flatnonzero(may_name & (inside > 0))
+    return candidates[np.lexsort((-score[candidates], ~is_first[candidates]))].tolist()

@@ -1,0 +1,127 @@
+"""Regions of a grid: connected, nested at several levels, with names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+from sklearn.utils.validation import check_is_fitted
+
+from countinggrids.core import em
+from countinggrids.data.collection import Collection
+from countinggrids.meta.agglomeration import ward_levels
+from countinggrids.meta.posteriors import sparse_posteriors
+from countinggrids.meta.region import Region, Regions
+from countinggrids.meta.region_builder import RegionBuilder
+
+__all__ = ["Region", "Regions", "find_regions"]
+
+Array = NDArray[Any]
+MOST_REGIONS, ITEMS_PER_REGION = 64, 20
+"""Largest number of regions of the finest level, and the number of items that a region should have on average."""
+N_FEATURES = 2000
+"""Features by which cells are compared: those that vary most."""
+SMOOTHING = 0.25
+"""Standard deviation of the filter of the usage as a fraction of the window."""
+EMPTY = 0.1
+"""Fraction of the mean usage below which land is empty."""
+
+
+def find_regions(
+    model: Any, collection: Collection, levels: int | Sequence[int] = 3, posteriors: sp.csr_array | None = None
+) -> Regions:
+    """Partition a grid into connected regions at several levels, each level inside the one before, and name them.
+
+    Neighboring windows are merged by Ward's criterion on the square roots of their histograms (Hellinger distances),
+    weighted by their usage. Names are words with large log-odds against the rest of the map and against the other
+    regions of the same parent. There are no random numbers.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model with one or two axes.
+    collection : Collection
+        The items, with the features that the model was fitted to.
+    levels : int or sequence of int, default=3
+        Number of levels, or the numbers of regions at each, smallest first.
+    posteriors : csr_array of shape (n_items, n_cells), default=None
+        Posterior of each item, if it is known already.
+
+    Returns
+    -------
+    regions : Regions
+        The regions.
+
+    Examples
+    --------
+    >>> import countinggrids as cg
+    >>> from countinggrids.features.text import Document
+    >>> from countinggrids.meta.regions import find_regions
+    >>> texts = [Document("tea with milk"), Document("trains run on tracks")] * 20
+    >>> collection = cg.Collection.from_texts(texts)
+    >>> model = cg.CountingGrid((8, 8), (2, 2), random_state=0).fit(collection)
+    >>> regions = find_regions(model, collection, levels=[2])
+    >>> sorted(region.n_items for region in regions.regions)
+    [20, 20]
+    """
+    check_is_fitted(model)
+    _check_grid(model)
+    collection = collection.for_model(model)
+    if posteriors is None:
+        posteriors = sparse_posteriors(model, collection.counts)
+    grid, window = (_two_axes(shape) for shape in (model.geometry_.grid, model.geometry_.window))
+    usage = np.asarray(posteriors.sum(axis=0), dtype=np.float64).reshape(grid)
+    smooth = gaussian_filter(usage, SMOOTHING * np.array(window), mode="wrap")
+    weights = np.maximum(smooth, 1e-3 * smooth.mean())
+    n_regions = _numbers(levels, len(collection), usage.size)
+    partitions = ward_levels(_points(model, grid, window, weights.ravel()), weights.ravel(), grid, n_regions)
+    is_empty = smooth < EMPTY * smooth.mean()
+    return RegionBuilder(collection, posteriors, grid, window, partitions).build(is_empty)
+
+
+def _check_grid(model: Any) -> None:
+    grid = model.geometry_.grid
+    if len(grid) > 2:
+        raise ValueError(f"grid={grid} must have one or two axes to find regions; fit a grid such as (32, 32).")
+
+
+def _two_axes(shape: Sequence[int]) -> tuple[int, int]:
+    return (1, int(shape[0])) if len(shape) == 1 else (int(shape[0]), int(shape[1]))
+
+
+def _numbers(levels: int | Sequence[int], n_items: int, n_cells: int) -> list[int]:
+    """Return the number of regions at each level."""
+    if isinstance(levels, int | np.integer):
+        if levels < 1:
+            raise ValueError(f"levels={levels} must be at least 1; use for instance levels=3.")
+        finest = min(MOST_REGIONS, max(1, n_items // ITEMS_PER_REGION), n_cells)
+        return [round(finest**power) for power in np.linspace(0.5 if levels > 1 else 1, 1, levels)]
+    wanted = [int(n) for n in levels]
+    if not wanted or wanted != sorted(wanted) or not 1 <= wanted[0] <= wanted[-1] <= n_cells:
+        raise ValueError(
+            f"levels={list(levels)} must be numbers of regions from 1 to {n_cells}, smallest first; use for instance "
+            "[7, 20, 60]."
+        )
+    return wanted
+
+
+def _points(model: Any, grid: tuple[int, int], window: tuple[int, int], weights: Array) -> Array:
+    """Return the square roots of the histograms of windows, (n_cells, n_features), for features that vary most."""
+    planes = model.pi_.reshape(*grid, -1, model.pi_.shape[-1]).mean(axis=2)
+    roots, weights = [], weights / weights.sum()
+    step = max(1, 2**24 // planes[..., 0].size)
+    for first in range(0, planes.shape[-1], step):
+        some = np.ascontiguousarray(np.moveaxis(planes[..., first : first + step], -1, 0), dtype=np.float32)
+        roots.append(np.sqrt(em.histograms(some, window).reshape(len(some), -1)))
+        roots = _most_varying(roots, weights)
+    return np.ascontiguousarray(roots[0].T)
+
+
+def _most_varying(parts: list[Array], weights: Array) -> list[Array]:
+    roots = np.concatenate(parts)
+    if len(roots) <= N_FEATURES:
+        return [roots]
+    variance = (roots**2) @ weights - (roots @ weights) ** 2
+    return [roots[np.sort(np.argsort(-variance, kind="stable")[:N_FEATURES])]]

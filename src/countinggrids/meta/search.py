@@ -1,0 +1,454 @@
+"""Model selection by capacity: the protocol of the paper, with successive halving of the candidates."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, indexable
+
+from countinggrids.core.fitting import whole_or_nothing
+from countinggrids.core.geometry import Shape, as_shape
+from countinggrids.data import validation
+from countinggrids.meta.candidates import Candidate, Tessellations, divides
+from countinggrids.meta.classifier import GridClassifier
+from countinggrids.meta.options import check_integer
+from countinggrids.meta.scaling import BagScaler
+from countinggrids.models import CountingGrid
+
+GRIDS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 35, 40)
+WINDOWS = (2, 4, 6, 8)
+Array = NDArray[Any]
+Callback = Callable[[int, int], Any]
+"""Called with the number of fits so far, and the largest number of fits that there can be."""
+
+
+class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose grid, window, sections, scaling of the counts and number of iterations by cross-validation.
+
+    Candidates are all combinations whose capacity lies between limits. After each fold the candidates with lower scores
+    are dropped, so that most of the work goes into good ones. Bags of each tessellation are computed once.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        The grid, whose other parameters are kept; None stands for `CountingGrid()`.
+    grids : sequence of int or tuple of int
+        Grids; an integer is a square.
+    windows : sequence of int or tuple of int
+        Windows; an integer is a square.
+    sections : sequence of int or tuple of int, default=(1,)
+        Tessellations; each must divide `x_sections`.
+    paint : sequence of int, tuple of int or None, default=(None,)
+        Finer tessellations that are painted, as in `CountingGrid`; None for those that are matched.
+    tokens : sequence of float or None, default=(None,)
+        Tokens that bags are scaled to, as in `BagScaler`.
+    powers : sequence of float, default=(1.0,)
+        Powers of the counts, as in `BagScaler`.
+    max_iters : sequence of int or None, default=(None,)
+        Numbers of EM iterations; None for that of the estimator.
+    capacities : tuple of float, default=None
+        Smallest and largest capacity; None takes 1.5 and half the number of training bags (of a class, with labels).
+    x_sections : int or tuple of int, default=None
+        Sections of X; None takes the finest of `sections` and `paint`.
+    cv : int, cross-validation splitter or iterable, default=3
+        Folds; an integer shuffles the bags.
+    scoring : str or callable, default=None
+        Scorer of scikit-learn; None takes accuracy with labels and held-out log-likelihood without.
+    keep : float, default=0.5
+        Fraction of the candidates that stays after each fold; 1 scores all on every fold.
+    n_estimators : int, default=1
+        Models of each class that are averaged; without labels, restarts of which the best is kept.
+    random_state : int, RandomState or None, default=None
+        Seed of the models.
+    refit : bool, default=True
+        Whether to fit the best candidate to all bags at the end.
+    verbose : int, default=0
+        1 writes a line to stderr after each fold.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarray
+        One entry for each candidate, as in scikit-learn's `GridSearchCV`: `params`, `param_grid`, ...,
+        `split0_test_score`, ..., `mean_test_score`, `std_test_score` and `rank_test_score`; also `capacity`, and
+        `n_folds`, the number of folds that the candidate was scored on. Scores of folds after it was dropped are NaN.
+    best_params_ : dict
+        Parameters of the best candidate: grid, window, sections, paint, tokens, power and max_iter.
+    best_index_ : int
+        Its index in `cv_results_`.
+    best_score_ : float
+        Its mean score.
+    best_estimator_ : Pipeline
+        The best candidate fitted to all bags, if `refit`.
+    scorer_ : callable
+        What `score` evaluates it with, if `refit`.
+    n_splits_ : int
+        Number of folds.
+    x_sections_ : tuple of int
+        Sections of X.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, if there are any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import countinggrids as cg
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.multinomial(50, p, 20) for p in ([.7, .2, .1], [.1, .2, .7])])
+    >>> y = np.repeat(["left", "right"], 20)
+    >>> search = cg.CapacitySearch(grids=(4, 6), windows=(2,), random_state=0).fit(X, y)
+    >>> search.best_score_, search.best_params_["window"]
+    (1.0, (2, 2))
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        grids: Sequence[Any] = GRIDS,
+        windows: Sequence[Any] = WINDOWS,
+        sections: Sequence[Any] = (1,),
+        paint: Sequence[Any] = (None,),
+        tokens: Sequence[float | None] = (None,),
+        powers: Sequence[float] = (1.0,),
+        max_iters: Sequence[int | None] = (None,),
+        capacities: tuple[float, float] | None = None,
+        x_sections: Any = None,
+        cv: Any = 3,
+        scoring: Any = None,
+        keep: float = 0.5,
+        n_estimators: int = 1,
+        random_state: Any = None,
+        refit: bool = True,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.grids = grids
+        self.windows = windows
+        self.sections = sections
+        self.paint = paint
+        self.tokens = tokens
+        self.powers = powers
+        self.max_iters = max_iters
+        self.capacities = capacities
+        self.x_sections = x_sections
+        self.cv = cv
+        self.scoring = scoring
+        self.keep = keep
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+        self.refit = refit
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any = None, groups: Any = None, callback: Callback | None = None) -> Self:
+        """Score the candidates by cross-validation, then fit the best to all bags.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
+            Counts.
+        y : array-like of shape (n_bags,), default=None
+            Labels; None scores candidates by held-out likelihood.
+        groups : array-like of shape (n_bags,), default=None
+            Groups for the cross-validation splitter.
+        callback : callable, default=None
+            Called after every fit with the number of fits so far and the largest number there can be.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+        """
+        X = validation.check_table(self, X, is_fitting=True)
+        X, y, groups = indexable(X, y, groups)
+        if y is not None:
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+            self.classes_ = np.unique(y)
+        self._check_options(has_labels=y is not None)
+        candidates = list(self._candidates(X.shape[0], y))
+        folds = self._folds(X.shape[0], y, groups)
+        self.n_splits_, self.x_sections_ = len(folds), self._x_sections()
+        bags = Tessellations(X, self.x_sections_)
+        scores, finalists = self._race(candidates, folds, bags, y, callback)
+        self.cv_results_ = _results(candidates, scores)
+        means = self.cv_results_["mean_test_score"]
+        self.best_index_ = int(finalists[np.nanargmax(means[finalists])])
+        best = candidates[self.best_index_]
+        self.best_params_, self.best_score_ = best._asdict(), float(means[self.best_index_])
+        if self.refit:
+            self.best_estimator_ = self._fit_candidate(best, bags.at(best.finest), y)
+            self.scorer_ = check_scoring(self.best_estimator_, self.scoring)
+        return self
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw score against capacity.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            The plot.
+        """
+        check_is_fitted(self, "cv_results_")
+        from countinggrids import plot
+
+        results = self.cv_results_
+        named = {"mean": "mean_test_score", "std": "std_test_score", "folds": "n_folds", "capacity": "capacity"}
+        named |= {"grid": "param_grid", "sections": "param_sections"}
+        return plot.capacity({name: list(results[key]) for name, key in named.items()}, ax)
+
+    def predict(self, X: Any) -> Array:
+        """Return the predictions of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
+            Counts, with the sections of the bags given to `fit`.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_bags,)
+            Labels; without labels, the most likely cells.
+        """
+        return np.asarray(self._best("predict")(self._at_best_sections(X)))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(class | bag) under the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
+            Counts, with the sections of the bags given to `fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_bags, n_classes)
+            Columns in the order of `classes_`.
+        """
+        return np.asarray(self._best("predict_proba")(self._at_best_sections(X)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(class | bag) under the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
+            Counts, with the sections of the bags given to `fit`.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_bags, n_classes)
+            Columns in the order of `classes_`.
+        """
+        return np.asarray(self._best("predict_log_proba")(self._at_best_sections(X)))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return log p(bag, class) under the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
+            Counts, with the sections of the bags given to `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_bags, n_classes) or (n_bags,)
+            Joint log probabilities; of two classes, the second minus the first.
+        """
+        return np.asarray(self._best("decision_function")(self._at_best_sections(X)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the score of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
+            Counts, with the sections of the bags given to `fit`.
+        y : array-like of shape (n_bags,), default=None
+            Labels.
+
+        Returns
+        -------
+        score : float
+            The value of `scorer_`.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return float(self.scorer_(self.best_estimator_, self._at_best_sections(X), y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(CountingGrid() if self.estimator is None else self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.positive_only = inner.sparse, inner.positive_only
+        tags.target_tags.required = False
+        # Scikit-learn checks accuracy on two columns of Gaussian blobs, which are not bags of anything.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _check_options(self, has_labels: bool) -> None:
+        if not has_labels and max(len(set(self.tokens)), len(set(self.powers))) > 1:
+            raise ValueError(
+                f"tokens={list(self.tokens)} and powers={list(self.powers)} must have one value each without labels, "
+                "because likelihoods of bags of different size cannot be compared; give y, or one value of each."
+            )
+        if not 0 < self.keep <= 1:
+            raise ValueError(f"keep={self.keep} must be a fraction above 0 and at most 1; use keep=0.5.")
+        check_integer(self, "n_estimators", example=3)
+
+    def _folds(self, n_bags: int, y: Any, groups: Any) -> list[tuple[Array, Array]]:
+        splitter = check_cv(self.cv, y, classifier=y is not None)
+        if isinstance(self.cv, int | np.integer):
+            splitter.shuffle, splitter.random_state = True, 0
+        return list(splitter.split(np.zeros(n_bags), y, groups))
+
+    def _race(
+        self,
+        candidates: list[Candidate],
+        folds: list[tuple[Array, Array]],
+        bags: Tessellations,
+        y: Any,
+        callback: Callback | None,
+    ) -> tuple[Array, Array]:
+        """Score candidates on one fold after the other, and drop some after each; return scores and who is left."""
+        scores, remaining = np.full((len(candidates), len(folds)), np.nan), np.arange(len(candidates))
+        n_done, n_most = 0, self._n_fits(len(candidates), len(folds))
+        for number, (train, test) in enumerate(folds):
+            for c in remaining:
+                scores[c, number] = self._score(candidates[c], bags.at(candidates[c].finest), y, train, test)
+                n_done += 1
+                if callback is not None:
+                    callback(n_done, n_most)
+            means = _means(scores[remaining])
+            if not np.isfinite(means).any():
+                raise ValueError("no candidate has a finite score; check X, y and scoring.")
+            if self.verbose:
+                line = f"fold {number + 1}: {len(remaining)} candidates, best score {np.nanmax(means):.4f}"
+                print(line, file=sys.stderr)
+            if number + 1 < len(folds):
+                remaining = remaining[np.argsort(-means, kind="stable")[: self._n_kept(len(remaining))]]
+        return scores, remaining
+
+    def _n_kept(self, n: int) -> int:
+        return max(2, int(np.ceil(self.keep * n)))
+
+    def _n_fits(self, n_candidates: int, n_folds: int) -> int:
+        total = 0
+        for _ in range(n_folds):
+            total += n_candidates
+            n_candidates = min(n_candidates, self._n_kept(n_candidates))
+        return total
+
+    def _best(self, name: str) -> Any:
+        """Return a method of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        if not hasattr(self.best_estimator_, name):
+            raise AttributeError(f"fit was called without labels, so there is no {name}; use best_estimator_.")
+        return getattr(self.best_estimator_, name)
+
+    def _at_best_sections(self, X: Any) -> Any:
+        X = validation.check_table(self, X, is_fitting=False)
+        return Tessellations(X, self.x_sections_).at(Candidate(**self.best_params_).finest)
+
+    def _x_sections(self) -> Shape:
+        n_axes = len(next(self._shapes(self.grids, "grids", 2)))
+        given = [*self.sections, *(each for each in self.paint if each is not None)]
+        finest = max(given, key=lambda each: np.prod(np.broadcast_to(each, n_axes)))
+        return as_shape(finest if self.x_sections is None else self.x_sections, "x_sections", n_axes)
+
+    def _shapes(self, values: Sequence[Any], name: str, n_axes: int) -> Iterator[Shape]:
+        for value in values:
+            yield as_shape(value, name, n_axes if isinstance(value, int | np.integer) else None)
+
+    def _candidates(self, n_bags: int, y: Any) -> Iterator[Candidate]:
+        """List combinations within the limits of the capacity whose window can be cut into the sections."""
+        bags_per_model = n_bags if y is None else np.unique(y, return_counts=True)[1].mean()
+        low, high = (1.5, bags_per_model / 2) if self.capacities is None else self.capacities
+        is_empty = True
+        for grid in self._shapes(self.grids, "grids", 2):
+            for window in self._shapes(self.windows, "windows", len(grid)):
+                fits = all(w <= e for w, e in zip(window, grid, strict=True))
+                if not (fits and low <= np.prod(grid) / np.prod(window) <= high):
+                    continue
+                for sections, paint in self._cuts(window):
+                    for tokens, power, max_iter in product(self.tokens, self.powers, self.max_iters):
+                        is_empty = False
+                        yield Candidate(grid, window, sections, paint, tokens, power, max_iter)
+        if is_empty:
+            raise ValueError(
+                f"no grid and window has a capacity from {low:g} to {high:g}; use other grids, windows or capacities."
+            )
+
+    def _cuts(self, window: Shape) -> Iterator[tuple[Shape, Shape | None]]:
+        """List the sections that a window can be cut into, with the finer ones that can be painted."""
+        for sections in self._shapes(self.sections, "sections", len(window)):
+            for paint in self.paint:
+                finer = None if paint is None else next(self._shapes([paint], "paint", len(window)))
+                if divides(sections, window if finer is None else finer) and (finer is None or divides(finer, window)):
+                    yield sections, finer
+
+    def _model_of(self, candidate: Candidate, y: Any) -> Any:
+        grid = CountingGrid() if self.estimator is None else clone(self.estimator)
+        is_whole = all(n == 1 for n in candidate.sections)
+        grid.set_params(grid=candidate.grid, window=candidate.window, sections=None if is_whole else candidate.sections)
+        if candidate.paint is not None:
+            grid.set_params(paint=candidate.paint)
+        if candidate.max_iter is not None:
+            grid.set_params(max_iter=candidate.max_iter)
+        if y is None:
+            model = grid.set_params(random_state=self.random_state, n_init=self.n_estimators)
+        else:
+            model = GridClassifier(grid, n_estimators=self.n_estimators, random_state=self.random_state)
+        return make_pipeline(BagScaler(candidate.tokens, candidate.power), model)
+
+    def _fit_candidate(self, candidate: Candidate, X: Any, y: Any) -> Any:
+        with warnings.catch_warnings():
+            # The number of iterations is one of the parameters to choose.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._model_of(candidate, y).fit(X, y)
+
+    def _score(self, candidate: Candidate, X: Any, y: Any, train: Array, test: Array) -> float:
+        labels = None if y is None else np.asarray(y)
+        model = self._fit_candidate(candidate, X[train], None if labels is None else labels[train])
+        scorer = check_scoring(model, self.scoring)
+        return float(scorer(model, X[test], None if labels is None else labels[test]))
+
+
+def _means(scores: Array) -> Array:
+    """Average over the folds that were scored; NaN where none was."""
+    n_folds = np.isfinite(scores).sum(axis=1)
+    return np.where(n_folds > 0, np.nansum(scores, axis=1) / np.maximum(n_folds, 1), np.nan)
+
+
+def _results(candidates: list[Candidate], scores: Array) -> dict[str, Any]:
+    """Arrange candidates, (n_candidates,), and scores, (n_candidates, n_folds), as in `GridSearchCV`."""
+    results: dict[str, Any] = {"params": [candidate._asdict() for candidate in candidates]}
+    for name in Candidate._fields:
+        column = np.empty(len(candidates), dtype=object)
+        column[:] = [getattr(candidate, name) for candidate in candidates]
+        results[f"param_{name}"] = column
+    results["capacity"] = np.array([candidate.capacity for candidate in candidates])
+    n_folds, mean = np.isfinite(scores).sum(axis=1), _means(scores)
+    deviations = np.where(np.isfinite(scores), scores - mean[:, None], 0)
+    std = np.sqrt((deviations**2).sum(axis=1) / np.maximum(n_folds, 1))
+    # Candidates that were scored on fewer folds rank behind the others, as do those without a score.
+    order = np.lexsort((-np.nan_to_num(mean, nan=-np.inf), -n_folds))
+    rank = np.empty(len(candidates), dtype=np.int32)
+    rank[order] = np.arange(1, len(candidates) + 1)
+    results |= {f"split{i}_test_score": column for i, column in enumerate(scores.T)}
+    results |= {"mean_test_score": mean, "std_test_score": np.where(n_folds > 1, std, np.nan)}
+    return results | {"rank_test_score": rank, "n_folds": n_folds}

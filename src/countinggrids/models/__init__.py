@@ -1,0 +1,8 @@
+"""The models as scikit-learn estimators."""
+
+from countinggrids.models.base import GridModel
+from countinggrids.models.counting_grid import CountingGrid
+from countinggrids.models.epitomes import DiscreteEpitome, HybridEpitome
+from countinggrids.models.mixtures import MixtureOfUnigrams, SpatialBagOfWords
+
+__all__ = ["CountingGrid", "DiscreteEpitome", "GridModel", "HybridEpitome", "MixtureOfUnigrams", "SpatialBagOfWords"]

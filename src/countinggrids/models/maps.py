@@ -1,0 +1,128 @@
+"""Methods of a fitted grid as a map of items: regions, places and words as tables, and the page."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from countinggrids.data.collection import Collection
+
+if TYPE_CHECKING:
+    from countinggrids.meta.growth import Placement
+
+
+class MapMethods:
+    """What a fitted grid tells about a collection."""
+
+    def explore(self, collection: Any, height: int = 640, title: str = "", words: Sequence[str] | None = None) -> Any:
+        """Show a collection on this grid as an interactive map in a notebook.
+
+        Parameters
+        ----------
+        collection : Collection, array-like or sparse matrix of shape (n_bags, n_features)
+            The collection that the grid was fitted to, or one with the same features; or plain counts.
+        height : int, default=640
+            Height in pixels.
+        title : str, default=""
+            Heading.
+        words : sequence of str, default=None
+            Names of the features of plain counts; None numbers them.
+
+        Returns
+        -------
+        page : Page
+            The map, which a notebook displays.
+        """
+        from countinggrids.explore import ItemMap, Page
+
+        return Page(ItemMap(self, _collection(collection, words), title), height)
+
+    def regions(self, collection: Any, levels: int | Sequence[int] = 3, words: Sequence[str] | None = None) -> Any:
+        """Return the regions of the grid as a table.
+
+        Parameters
+        ----------
+        collection : Collection, array-like or sparse matrix of shape (n_bags, n_features)
+            Items, or plain counts.
+        levels : int or sequence of int, default=3
+            Number of levels, or the numbers of regions at each, smallest first.
+        words : sequence of str, default=None
+            Names of the features of plain counts.
+
+        Returns
+        -------
+        table : DataFrame
+            A row for each region, with its id as the index: level, parent, name, words, n_items, usage, n_cells,
+            center (row, column), bounds (top, left, height, width), representatives, and the fraction of each label.
+        """
+        from countinggrids.meta import map_tables
+
+        return map_tables.regions(self, _collection(collection, words), levels)
+
+    def items(self, collection: Any, words: Sequence[str] | None = None) -> Any:
+        """Return where each item lies as a table.
+
+        Parameters
+        ----------
+        collection : Collection, array-like or sparse matrix of shape (n_bags, n_features)
+            Items, or plain counts.
+        words : sequence of str, default=None
+            Names of the features of plain counts.
+
+        Returns
+        -------
+        table : DataFrame
+            A row for each item: map_row and map_column of its most likely cell, the posterior of that cell, the region
+            of the finest level and its name, and all columns of the items.
+        """
+        from countinggrids.meta import map_tables
+
+        return map_tables.items(self, _collection(collection, words))
+
+    def top_words(
+        self, where: Any, collection: Any = None, n: int = 10, words: Sequence[str] | None = None
+    ) -> list[tuple[Any, float]]:
+        """Return the most distinctive words of a window or of a region.
+
+        Parameters
+        ----------
+        where : tuple of int, int or str
+            First cell of a window, or the id or the name of a region.
+        collection : Collection, array-like or sparse matrix of shape (n_bags, n_features), default=None
+            Items, or plain counts. None returns indices of features instead of words, for windows only.
+        n : int, default=10
+            Number of words.
+        words : sequence of str, default=None
+            Names of the features of plain counts.
+
+        Returns
+        -------
+        words : list of (str, float)
+            Words with p log(p / q) for a window, where p and q are their frequencies in it and on the whole grid, or
+            with z-scores of log-odds for a region.
+        """
+        from countinggrids.meta import map_tables
+
+        given = None if collection is None else _collection(collection, words)
+        return map_tables.top_words(self, where, given, n)
+
+    def place(self, new: Any, collection: Collection | None = None) -> "Placement":
+        """Place new items on the map, which stays as it is.
+
+        Parameters
+        ----------
+        new : Collection, counts, or iterable of texts or images
+            New items. Texts and images are bagged with the extractors of `collection`.
+        collection : Collection, default=None
+            The collection that the grid was fitted to.
+
+        Returns
+        -------
+        placement : Placement
+            Cells, posteriors and how well the map explains each item.
+        """
+        from countinggrids.meta import growth
+
+        return growth.place(self, new, collection)
+
+
+def _collection(given: Any, words: Sequence[str] | None) -> Collection:
+    return given if isinstance(given, Collection) else Collection.from_counts(given, words)

@@ -1,0 +1,172 @@
+"""Files of models: one safetensors file each, with JSON metadata. Nothing is unpickled."""
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from countinggrids.core.geometry import Geometry, as_shape
+from countinggrids.data import container, validation
+from countinggrids.data.constraints import check_parameters
+from countinggrids.models.base import GridModel
+from countinggrids.models.counting_grid import CountingGrid
+from countinggrids.models.epitomes import DiscreteEpitome, HybridEpitome
+from countinggrids.models.mixtures import MixtureOfUnigrams, SpatialBagOfWords
+from countinggrids.training.stepwise import Stream
+
+FORMAT, VERSION = "model", 2
+CLASSES: dict[str, type[GridModel]] = {
+    model.__name__: model
+    for model in (CountingGrid, MixtureOfUnigrams, SpatialBagOfWords, DiscreteEpitome, HybridEpitome)
+}
+TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
+"""How far probabilities may be from sum one, by dtype."""
+
+
+def save(model: GridModel, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; an existing file is replaced whole or not at all."""
+    check_is_fitted(model)
+    arrays = {"pi": model.pi_, "log_prior": model.log_prior_, "history": getattr(model, "history_", np.zeros(0))}
+    parameters = {}
+    for name, value in model.get_params().items():
+        if name == "device":
+            continue  # it belongs to the machine: a model from a graphics card can be used everywhere
+        if isinstance(value, np.ndarray | list):
+            arrays[f"parameter.{name}"] = np.asarray(value)
+        else:
+            # A RandomState has no place in a file; the model is fitted, so only later sampling notices.
+            parameters[name] = None if isinstance(value, np.random.RandomState) else value
+    stream = model._stream
+    if stream is not None:
+        arrays |= {"stream.counts": stream.counts, "stream.usage": stream.usage, "stream.totals": stream.totals}
+    facts = {
+        "format": FORMAT,
+        "version": VERSION,
+        "class": type(model).__name__,
+        "parameters": parameters,
+        "geometry": asdict(model.geometry_),
+        "inverse_temperature": model.inverse_temperature_,
+        "location_prior": model.location_prior_,
+        "n_features_in": model.n_features_in_,
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "n_iter": model.n_iter_,
+        "converged": getattr(model, "converged_", None),
+        "fingerprint": model.fingerprint_,
+        "stream": None if stream is None else [stream.weight, stream.n_batches],
+    }
+    container.write(path, facts, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> GridModel:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    model : estimator
+        The fitted model.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, of another format or version, or inconsistent.
+
+    Examples
+    --------
+    >>> import countinggrids as cg
+    >>> model = cg.load("scene.safetensors")  # doctest: +SKIP
+    """
+    facts, arrays = container.read(path, FORMAT, VERSION)
+    held = {name: np.array(array) for name, array in arrays.items()}
+    with container.fitting_together(path):
+        return _rebuild(facts, held)
+
+
+def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
+    if facts["class"] not in CLASSES:
+        raise ValueError(f"class {facts['class']!r} is not one of {', '.join(CLASSES)}")
+    parameters = {name: value for name, value in facts["parameters"].items() if name != "device"}
+    parameters |= {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith("parameter.")}
+    model = CLASSES[facts["class"]](**{name: _untupled(value) for name, value in parameters.items()})
+    _set_shape(model, facts)
+    geometry = model.geometry_
+    model.pi_, model.log_prior_, model.history_ = arrays["pi"], arrays["log_prior"], arrays["history"]
+    model.n_features_in_, model.n_iter_ = int(facts["n_features_in"]), int(facts["n_iter"])
+    _check_options(model, geometry)
+    if facts["converged"] is not None:
+        model.converged_ = bool(facts["converged"])
+    if facts.get("fingerprint") is not None:
+        model.fingerprint_ = str(facts["fingerprint"])
+    if facts["feature_names"]:
+        model.feature_names_in_ = np.array([str(name) for name in facts["feature_names"]], dtype=object)
+        if len(model.feature_names_in_) != model.n_features_in_:
+            raise ValueError(f"{len(model.feature_names_in_)} names are given for {model.n_features_in_} columns")
+    n_features = model.n_features_in_ // geometry.n_column_sections
+    groups = () if geometry.groups == 1 else (geometry.groups,)
+    if model.pi_.shape != (*geometry.grid, *groups, n_features) or model.log_prior_.shape != geometry.grid:
+        raise ValueError(f"pi has shape {model.pi_.shape}, the geometry says grid {geometry.grid}")
+    if model.pi_.dtype.name not in validation.DTYPES or model.log_prior_.dtype != model.pi_.dtype:
+        raise ValueError(f"pi is {model.pi_.dtype} and log_prior {model.log_prior_.dtype}")
+    _check_distributions(model)
+    if model.history_.ndim != 1 or model.history_.dtype.kind != "f":
+        raise ValueError(f"history is {model.history_.dtype} of shape {model.history_.shape}")
+    if facts["stream"] is not None:
+        model._stream = _stream(facts["stream"], arrays, (n_features * geometry.groups, *geometry.grid))
+    return model
+
+
+def _check_distributions(model: GridModel) -> None:
+    """Raise unless pi is a distribution over features in every cell, and log_prior one over cells."""
+    tolerance = TOLERANCE[model.pi_.dtype.name]
+    sums = model.pi_.sum(axis=-1, dtype=np.float64)
+    if not model.pi_.min() >= 0 or not np.abs(sums - 1).max() <= tolerance:
+        raise ValueError(f"pi holds numbers that no model has; wanted probabilities that sum to one within {tolerance}")
+    if not abs(logsumexp(model.log_prior_.astype(np.float64))) <= tolerance:
+        raise ValueError(f"log_prior holds numbers that no model has; wanted a sum of exp within {tolerance} of one")
+
+
+def _check_options(model: GridModel, geometry: Geometry) -> None:
+    """Raise about options, names or numbers of columns that no fitted model has."""
+    check_parameters(model)
+    n_features, rest = divmod(model.n_features_in_, geometry.n_column_sections)
+    if rest or n_features < 1 or model.n_iter_ < 0:
+        raise ValueError(f"there are {model.n_features_in_} columns and {model.n_iter_} iterations")
+    if not isinstance(model.eta, str):
+        validation.check_eta(model.eta, geometry, n_features * geometry.groups)
+    if not isinstance(model.init, str):
+        validation.check_init(model.init, geometry, n_features * geometry.groups)
+
+
+def _stream(facts: Any, arrays: container.Arrays, shape: tuple[int, ...]) -> Stream:
+    """Make again what stepwise EM carries from batch to batch."""
+    weight, n_batches = facts
+    counts, usage, totals = parts = [arrays[f"stream.{name}"] for name in ("counts", "usage", "totals")]
+    shapes = [part.shape for part in parts]
+    if shapes != [shape, shape[1:], shape[:1]] or not all(np.isfinite(part).all() for part in parts):
+        raise ValueError(f"stream holds arrays of shapes {shapes}, or numbers that are not finite")
+    stream = Stream(counts, usage, totals, float(weight), int(n_batches))
+    if not 0 < stream.weight < np.inf or not 1 <= stream.n_batches < 2**53:
+        raise ValueError(f"stream has weight {weight} after {n_batches} batches")
+    return stream
+
+
+def _set_shape(model: GridModel, facts: dict[str, Any]) -> None:
+    """Set what predictions go by beside the arrays."""
+    shapes = facts["geometry"]
+    grid, window, matched, painted = (as_shape(shapes[name], name) for name in ("grid", "window", "matched", "painted"))
+    model.geometry_ = Geometry(grid, window, matched, painted, groups=int(shapes["groups"]))
+    model.inverse_temperature_ = float(facts["inverse_temperature"])
+    model.location_prior_ = str(facts["location_prior"])
+    if not 0 < model.inverse_temperature_ <= 1 or model.location_prior_ not in validation.LOCATION_PRIORS:
+        raise ValueError(f"inverse temperature {model.inverse_temperature_}, location prior {model.location_prior_!r}")
+
+
+def _untupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""How a model is trained: the EM loop, stepwise EM, initialization, checkpoints and callbacks."""

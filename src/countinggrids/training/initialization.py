@@ -1,0 +1,96 @@
+"""Where EM starts: a first grid, or the best of several candidates trained on a small grid and upsampled."""
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from countinggrids.core import em, schedule
+from countinggrids.core.arrays import Array
+from countinggrids.core.em import Grid, Pool
+from countinggrids.core.geometry import Geometry, Shape
+from countinggrids.core.schedule import Annealing, Pseudocounts, Schedule
+from countinggrids.data.counts import coarsen
+from countinggrids.data.table import Table
+from countinggrids.data.validation import check_eta, check_init
+from countinggrids.kernels.threads import default
+
+N_CANDIDATES = 8
+"""Number of candidates on the small grid."""
+CANDIDATE_BAGS, BATCH_CANDIDATE_BAGS = 5_000, 20_000
+"""Largest number of bags that candidates are trained on, without and with batches."""
+UPSAMPLING_NOISE = 0.1
+"""Relative noise that makes the copies of an upsampled cell differ."""
+
+
+def first_grid(model: Any, rng: np.random.RandomState, geometry: Geometry, n_features: int) -> Grid:
+    """Return the first grid: near uniform, with noise that breaks the symmetry, or the one given as `init`."""
+    if isinstance(model.init, str):
+        pi = 1 + rng.uniform(size=(n_features, *geometry.grid))
+    else:
+        pi = check_init(model.init, geometry, n_features)
+    log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=model.dtype)
+    return Grid(em.normalize(np.array(pi, model.dtype, order="C"), geometry.groups, default()), log_prior)
+
+
+def downsampled(geometry: Geometry, narrowest: int = 1) -> Geometry | None:
+    """Scale a geometry down until a section is two cells wide, or the window `narrowest`; None where that saves little.
+
+    What a grid can represent depends on its capacity, not on its resolution. So the small grid finds the layout of
+    the large one, at a fraction of the cost.
+    """
+    window = tuple(min(w, max(2, narrowest // s) * s) for w, s in zip(geometry.window, geometry.painted, strict=True))
+    grid = tuple(
+        max(small, round(e * small / w)) for e, small, w in zip(geometry.grid, window, geometry.window, strict=True)
+    )
+    if 2 * prod(grid) > geometry.n_cells:
+        return None
+    return replace(geometry, grid=grid, window=window)
+
+
+def upsampled(grid: Grid, cells: Shape, rng: np.random.RandomState, pool: Pool) -> Grid:
+    """Return a grid with more cells, each a slightly different copy of the cell it comes from."""
+    source = np.ix_(*(np.arange(new) * old // new for new, old in zip(cells, grid.log_prior.shape, strict=True)))
+    pi = grid.pi[(slice(None), *source)]
+    pi = pi * (1 + UPSAMPLING_NOISE * rng.uniform(size=pi.shape).astype(pi.dtype))
+    log_prior = grid.log_prior[source]
+    log_prior = log_prior - np.log(np.exp(log_prior).sum())
+    return Grid(em.normalize(pi, 1, pool), log_prior)
+
+
+def schedule_of(
+    model: Any, table: Table, weights: Array, n_features: int, batch_size: int | None = None, is_scene: bool = False
+) -> Schedule:
+    """Return the schedule that the parameters of a model ask for; a scene has pseudocounts of its own."""
+    annealing, has_batches = None, batch_size is not None and batch_size < table.shape[0]
+    if isinstance(model.anneal, str):
+        annealing = automatic_annealing(table, weights, n_features, model.max_iter, has_batches)
+    elif model.anneal is not None:
+        annealing = Annealing(*(float(value) for value in model.anneal))
+    if isinstance(model.eta, str) and is_scene:
+        forming = settled = Pseudocounts(None, schedule.SCENE_FRACTION, schedule.SETTLED_TOTAL, is_even=True)
+    elif isinstance(model.eta, str):
+        forming = Pseudocounts(None, schedule.FORMING_FRACTION)
+        settled = Pseudocounts(None, schedule.SETTLED_FRACTION, schedule.SETTLED_TOTAL)
+    else:
+        forming = settled = Pseudocounts(check_eta(model.eta, model._geometry(), n_features))
+    return Schedule(annealing, forming, settled, model.location_prior, model.max_iter, model.tol, has_batches)
+
+
+def automatic_annealing(
+    table: Table, weights: Array, n_features: int, max_iter: int, has_batches: bool = False
+) -> Annealing:
+    """Return an annealing schedule for these bags, which starts at their critical inverse temperature."""
+    some = counted(table, weights, np.arange(0, table.shape[0], max(1, table.shape[0] // schedule.CRITICAL_BAGS)))
+    whole = coarsen(table.take(some), n_features, (table.shape[1] // n_features,), (1,))
+    start = min(1.0, schedule.critical_beta(whole, weights[some]))
+    rate = schedule.BATCH_RATE if has_batches else schedule.RATE
+    return Annealing(start, rate, 1.0, schedule.FORMED * start).within(max_iter * 3 // 5)
+
+
+def counted(table: Table, weights: Array, rows: Array) -> Array:
+    """Return rows of a table, or, where all of these are empty or without weight, rows that are not."""
+    if (weights[rows] * table.tokens[rows]).any():
+        return rows
+    return np.flatnonzero(weights * table.tokens)[: len(rows)]

@@ -1,0 +1,125 @@
+"""The EM loop: an E step and an M step in every iteration, along an annealing schedule."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from countinggrids.backends import Backend
+from countinggrids.core import arrays, em
+from countinggrids.core.em import Grid, Statistics
+from countinggrids.core.geometry import Geometry
+from countinggrids.core.schedule import Phase, Schedule
+
+Observer = Callable[[int, float, float, Grid], Any]
+"""Called with the number of the iteration, beta, the objective and the grid; a true result stops the run."""
+
+
+class TrainingState(NamedTuple):
+    """Where a run of EM stands between two iterations."""
+
+    grid: Grid
+    history: list[float]
+    phase: int
+    previous: float  # the objective before, within the phase
+
+    @classmethod
+    def start(cls, grid: Grid) -> "TrainingState":
+        """Return the state before the first iteration."""
+        return cls(grid, [], 0, -np.inf)
+
+
+class TrainingResult(NamedTuple):
+    """What a run of EM ends with."""
+
+    grid: Grid
+    history: list[float]
+    has_converged: bool
+
+
+class Batches(Protocol):
+    """The E step of stepwise EM, which replaces that over all bags during annealing."""
+
+    def e_step(self, grid: Grid, geometry: Geometry, beta: float) -> Statistics: ...
+
+
+def run_em(
+    chunks: Any,
+    state: TrainingState,
+    geometry: Geometry,
+    schedule: Schedule,
+    backend: Backend,
+    observer: Observer,
+    keep: Callable[[TrainingState], None] = lambda _: None,
+    batches: Batches | None = None,
+) -> TrainingResult:
+    """Run EM until the objective settles, the observer stops it, or the iterations are used up.
+
+    Parameters
+    ----------
+    chunks : object
+        The bags, as the backend has prepared them.
+    state : TrainingState
+        Where to start.
+    geometry : Geometry
+        Grid, window and sections.
+    schedule : Schedule
+        Inverse temperatures, pseudocounts and stopping rule.
+    backend : Backend
+        Where the E step runs.
+    observer : callable
+        Called after every iteration.
+    keep : callable, default=None
+        Called after iterations with the state from which training can resume.
+    batches : Batches, default=None
+        Stepwise EM: an iteration of the annealing uses one batch of bags, later ones all bags.
+
+    Returns
+    -------
+    result : TrainingResult
+        Parameters, objective of every iteration, and whether EM has converged.
+    """
+    _, history, phase, previous = state
+    grid = backend.place(state.grid)
+    phases = schedule.phases()
+    has_converged = False
+    for number in range(len(history) + 1, schedule.max_iter + 1):
+        now = phases[phase]
+        is_stepwise = batches is not None and now.tol == np.inf
+        if batches is not None and is_stepwise:
+            statistics = batches.e_step(grid, geometry, now.beta)
+        else:
+            statistics = backend.e_step(chunks, grid, geometry, now.beta)
+        grid, objective = m_step(grid, statistics, geometry, now, schedule.location_prior, backend)
+        check_finite(objective, number)
+        history = [*history, objective]
+        if observer(number, now.beta, objective, grid):
+            break
+        has_settled = now.has_settled(objective, previous)
+        has_converged = has_settled and phase + 1 == len(phases)
+        if has_converged:
+            break
+        phase, previous = (phase + 1, -np.inf) if has_settled else (phase, objective)
+        if not is_stepwise:
+            keep(TrainingState(grid, history, phase, previous))
+    return TrainingResult(grid.fetched(), history, has_converged)
+
+
+def m_step(
+    grid: Grid, statistics: Statistics, geometry: Geometry, phase: Phase, location_prior: str, backend: Backend
+) -> tuple[Grid, float]:
+    """Re-estimate the parameters, and compute the objective per token of those before."""
+    totals = arrays.summed(statistics.A.reshape(len(grid.pi), -1), axis=1)
+    eta = phase.eta.of(totals, geometry.n_cells)
+    objective = statistics.log_likelihood + em.log_density(grid.pi, eta, backend.pool)
+    new = em.m_step(grid, statistics, geometry, eta, location_prior, backend.pool)
+    return new, objective / totals.sum()
+
+
+def check_finite(objective: float, number: int) -> None:
+    """Raise if an objective is not finite."""
+    if not np.isfinite(objective):
+        raise ValueError(
+            f"the objective is {objective} at iteration {number}; wanted a finite number; "
+            "bring the counts, sample_weight, eta and init nearer to 1, or use dtype='float64'"
+        )

@@ -1,0 +1,128 @@
+"""The project around the package: workflows, templates, versions, links, and the tools for releases."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import countinggrids
+
+ROOT = Path(__file__).parents[1]
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+SCHEMAS = {
+    "vendor.github-workflows": WORKFLOWS,
+    "custom.github-workflows-require-timeout": WORKFLOWS,
+    "vendor.dependabot": [GITHUB / "dependabot.yml"],
+    "vendor.github-issue-forms": [GITHUB / "ISSUE_TEMPLATE" / "bug.yml", GITHUB / "ISSUE_TEMPLATE" / "feature.yml"],
+    "vendor.github-issue-config": [GITHUB / "ISSUE_TEMPLATE" / "config.yml"],
+    "vendor.citation-file-format": [ROOT / "CITATION.cff"],
+}
+"""Schemas that check-jsonschema has with it, so that nothing is downloaded."""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def violations(schema, *files):
+    pytest.importorskip("check_jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--default-filetype", "yaml", "--builtin-schema", schema]
+    done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_files_for_the_host_follow_their_schema(schema):
+    assert SCHEMAS[schema]
+    assert violations(schema, *SCHEMAS[schema]) == ""
+
+
+def test_a_broken_workflow_would_be_noticed(tmp_path):
+    broken = tmp_path / "broken.yml"
+    broken.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "runs_on:"))
+    assert violations("vendor.github-workflows", broken) != ""
+
+
+def test_workflows_call_targets_that_exist():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    called = {name for path in WORKFLOWS for name in re.findall(r"\bmake ([\w-]+)", path.read_text())}
+    assert {"lint", "unit", "oldest", "docs", "release-check"} <= called <= targets
+    scripts = {name for path in WORKFLOWS for name in re.findall(r"\b(tools/\w+\.py)", path.read_text())}
+    assert scripts
+    assert all((ROOT / name).is_file() for name in scripts)
+
+
+def test_workflows_do_not_write_unless_they_publish():
+    yaml = pytest.importorskip("ruamel.yaml")
+    for path in WORKFLOWS:
+        flow = yaml.YAML(typ="safe").load(path)
+        assert flow["permissions"] == {"contents": "read"}, path
+        granted = {name: job["permissions"] for name, job in flow["jobs"].items() if "permissions" in job}
+        assert granted in ({}, {"publish": {"id-token": "write"}})
+
+
+def test_every_python_version_that_is_promised_is_tested():
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    matrix = re.search(r"python: \[.*\]", (GITHUB / "workflows" / "tests.yml").read_text())[0]
+    tested = re.findall(r'"(3\.\d+)"', matrix)
+    assert promised == tested
+    assert PROJECT["requires-python"] == f">={promised[0]}"
+
+
+def test_the_version_is_written_once():
+    assert tool("release_check").version() == countinggrids.__version__
+    assert "version" in PROJECT["dynamic"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev0)?", countinggrids.__version__)
+
+
+def test_oldest_versions_come_from_the_lower_bounds():
+    oldest = tool("oldest_dependencies")
+    assert oldest.constraints(["a>=1", "b[x,y]>=2024.8", "a>=1.2.3"]) == ["a==1.2.3.*", "b==2024.8.*"]
+    assert oldest.constraints(["a>=13"]) == ["a==13.0.*"]
+    with pytest.raises(ValueError, match=r"'a<2' must be NAME>=VERSION"):
+        oldest.constraints(["a<2"])
+    pinned = "\n".join(oldest.constraints(oldest.requirements(PROJECT)))
+    assert "numpy==2." in pinned
+    assert "pytest" not in pinned
+
+
+def test_a_slower_package_raises_the_alert(monkeypatch, capsys, tmp_path):
+    compare_speed = tool("compare_speed")
+    monkeypatch.setattr(compare_speed, "seconds", lambda tree, name, n: 2.0 if tree.name == "slow" else 1.5)
+    for old, new, code in (("slow", "fast", 0), ("fast", "slow", 1), ("fast", "fast", 0)):
+        monkeypatch.setattr(sys, "argv", ["x", old, new, "--rounds", "1", "--json", str(tmp_path / "speed.json")])
+        assert compare_speed.main() == code
+    assert "1.33" in capsys.readouterr().out
+    assert '"ratio": 1.0' in (tmp_path / "speed.json").read_text()
+
+
+def test_fits_are_timed():
+    compare_speed = tool("compare_speed")
+    tree = Path(countinggrids.__file__).parents[1]
+    assert 0 < compare_speed.seconds(tree, "sections", 20) < 60
+
+
+def anchors(page):
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")], ids=lambda path: path.name)
+def test_links_between_pages_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        found = page.parent / name if name else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cases import POOL, as_bags, statistics_of
+from countinggrids import CountingGrid
+from countinggrids.core import em
+from countinggrids.core.geometry import Geometry
+from countinggrids.core.schedule import Annealing, Pseudocounts, critical_beta
+from countinggrids.training.initialization import downsampled, upsampled
+
+
+@pytest.fixture
+def counts(rng):
+    return rng.poisson(rng.gamma(0.5, 4, (80, 6))) + 1.0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_the_critical_beta_is_the_first_inertia_of_correspondence_analysis(counts, form):
+    weights = np.arange(80) % 3 + 1.0
+    totals = weights @ counts
+    scaled = np.sqrt(weights)[:, None] * counts / np.sqrt(totals)
+    mean = np.sqrt(totals / totals.sum())
+    off_mean = np.eye(6) - np.outer(mean, mean)
+    largest = np.linalg.eigvalsh(off_mean @ scaled.T @ scaled @ off_mean)[-1]
+    assert critical_beta(form(counts), weights) == pytest.approx(1 / largest, rel=1e-3)
+
+
+@pytest.mark.parametrize(("factor", "grows"), [(0.8, False), (1.25, True)])
+def test_structure_grows_above_the_critical_beta_and_fades_below_it(counts, factor, grows):
+    counts = 40 * counts / counts.sum(axis=1, keepdims=True)
+    geometry, bags = Geometry.of(12, 2), as_bags(counts, Geometry.of(12, 2))
+    beta = factor * critical_beta(counts, np.ones(80))
+    wave = np.cos(2 * np.pi * np.arange(12) / 12)
+    mean = counts.sum(axis=0) / counts.sum()
+    tilt = np.random.default_rng(1).normal(size=6)
+    pi = em.normalize(mean[:, None] * (1 + 1e-3 * np.outer(tilt, wave)), 1, POOL)
+    grid = em.Grid(pi, np.full(12, -np.log(12)))
+    sizes = []
+    for _ in range(120):
+        statistics = statistics_of(bags, grid, geometry, beta)
+        grid = em.m_step(grid, statistics, geometry, np.zeros(6), "uniform", POOL)
+        sizes.append(np.std(grid.pi, axis=1).max())
+    assert (sizes[-1] > sizes[40]) == grows
+
+
+def test_annealing_goes_from_start_to_end_by_its_rate():
+    assert Annealing(0.1, 2.0, 1.0).betas() == [0.1, 0.2, 0.4, 0.8]
+    assert Annealing(1.0, 2.0, 1.0).betas() == []
+
+
+def test_annealing_quickens_once_the_layout_has_formed():
+    betas = Annealing(0.1, 1.01, 1.0, formed=0.2).betas()
+    rates = np.divide(betas[1:], betas[:-1])
+    assert rates[0] == pytest.approx(1.01)
+    assert rates[-1] == pytest.approx(1.05)
+
+
+def test_annealing_fits_into_the_iterations_there_are():
+    assert len(Annealing(0.001, 1.01, 1.0).within(20).betas()) <= 21
+    assert Annealing(0.1, 2.0, 1.0).within(20) == Annealing(0.1, 2.0, 1.0)
+
+
+def test_a_downsampled_geometry_keeps_the_capacity_and_the_sections():
+    small = downsampled(Geometry.of((32, 48), (8, 16), (2, 2)))
+    assert (small.grid, small.window, small.matched) == ((16, 12), (4, 4), (2, 2))
+    assert small.capacity == Geometry.of((32, 48), (8, 16)).capacity
+    assert downsampled(Geometry.of((32, 32), 2)) is None
+    assert downsampled(Geometry.of((32, 32), 8, 8)) is None
+
+
+def test_an_upsampled_grid_is_the_small_one_in_more_cells(rng):
+    pi = np.moveaxis(rng.dirichlet(np.ones(4), (3, 2)), -1, 0)
+    log_prior = np.log(rng.dirichlet(np.ones(6)).reshape(3, 2))
+    fine = upsampled(em.Grid(pi, log_prior), (6, 5), np.random.RandomState(0), POOL)
+    np.testing.assert_allclose(fine.pi.sum(axis=0), 1)
+    np.testing.assert_allclose(fine.pi[:, 5, 4], pi[:, 2, 1], atol=0.06)
+    assert np.exp(fine.log_prior).sum() == pytest.approx(1)
+
+
+def test_a_feature_that_no_bag_had_stays_possible():
+    X = np.random.default_rng(0).multinomial(40, [0.5, 0.3, 0.2, 0.0], 50)
+    model = CountingGrid((6, 6), (2, 2), random_state=0).fit(X)
+    usual, new = model.score_samples([[20, 12, 8, 0], [20, 12, 7, 1]])
+    assert 2 < usual - new < 12
+
+
+def test_automatic_pseudocounts_follow_the_mean_histogram_up_to_their_limit():
+    totals = np.array([10.0, 30.0, 0.0, 60.0])
+    # Three features of four were seen: three more tokens, spread over all four.
+    np.testing.assert_allclose(Pseudocounts(None, 0.2).of(totals, 5), 0.2 * 100 / 5 * (totals + 0.75) / 103)
+    shares = totals[totals > 0] / 100
+    effective = np.exp(-shares @ np.log(shares))
+    limited = Pseudocounts(None, 0.2, at_most=0.1).of(totals, 5)
+    assert limited.sum() == pytest.approx(0.1 * np.sqrt(effective))
+    np.testing.assert_allclose(Pseudocounts(0.3).of(totals, 5), 0.3)

@@ -1,0 +1,140 @@
+"""Stepwise EM: an iteration of the annealing looks at one batch of bags."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import countinggrids as cg
+from cases import GEOMETRIES, as_bags, random_counts, random_grid, statistics_of
+from countinggrids.backends import ThreadsBackend
+from countinggrids.core import schedule
+from countinggrids.data.table import Table
+from countinggrids.kernels import threads
+from countinggrids.training import checkpoints, initialization
+from countinggrids.training.stepwise import AnnealingBatches
+
+
+@pytest.fixture
+def X(rng):  # noqa: N802
+    """Bags from windows into a ring of themes."""
+    themes = rng.dirichlet(np.full(40, 0.2), 12)
+    starts = rng.integers(12, size=400)
+    return sp.csr_array([rng.multinomial(30, themes[[s, (s + 1) % 12]].mean(axis=0)) for s in starts])
+
+
+def fit(X, batch_size=None, **options):
+    model = cg.CountingGrid((24,), (8,), random_state=0, max_iter=200, tol=1e-4, batch_size=batch_size)
+    return model.fit(X, **options)
+
+
+def batches_of(table, weights, geometry, size):
+    backend = ThreadsBackend(threads.Threads(1))
+    return AnnealingBatches(table, weights, table.shape[1], geometry, size, np.random.RandomState(0), backend)
+
+
+def test_batches_learn_as_well_as_all_bags(X):
+    whole, stepwise = fit(X[:300]), fit(X[:300], batch_size=60)
+    assert stepwise.converged_
+    assert stepwise.score(X[300:]) > whole.score(X[300:]) - 0.5
+
+
+def test_a_batch_moves_what_was_seen_half_of_the_way(rng):
+    geometry = GEOMETRIES["counting grid"]
+    grid = random_grid(rng, geometry)
+    bags = [as_bags(random_counts(rng, geometry), geometry) for _ in range(2)]
+    first, second = (statistics_of(each, grid, geometry) for each in bags)
+    batches = batches_of(Table.of(random_counts(rng, geometry)), np.ones(6), geometry, 3)
+    batches.batches = iter([([bags[0]], 2.0), ([bags[1]], 3.0)])
+    np.testing.assert_allclose(batches.e_step(grid, geometry, 1.0).A, 2 * first.A)
+    given = batches.e_step(grid, geometry, 1.0)
+    np.testing.assert_allclose(given.A, first.A + 1.5 * second.A)
+    np.testing.assert_allclose(given.usage, first.usage + 1.5 * second.usage)
+    assert given.log_likelihood == pytest.approx(first.log_likelihood + 1.5 * second.log_likelihood)
+
+
+def test_batches_anneal_faster_and_settle_at_once():
+    forming, settled = schedule.Pseudocounts(None, 0.3), schedule.Pseudocounts(None, 0.2)
+    whole = schedule.Schedule(schedule.Annealing(0.1, schedule.RATE, 1.0), forming, settled, "smoothed", 500, 1e-3)
+    batches = replace(whole, has_batches=True)
+    assert [phase.tol for phase in whole.phases()[-3:]] == [np.inf, 1e-2, 1e-3]
+    assert [phase.tol for phase in batches.phases()[-3:]] == [np.inf, np.inf, 1e-3]
+    assert batches.phases()[:-1] == whole.phases()[:-2]
+    assert whole.for_refining().annealing.rate == schedule.QUICK_RATE < batches.for_refining().annealing.rate
+
+
+def test_a_layout_is_looked_for_among_more_bags_where_they_come_in_batches(X, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(initialization, "CANDIDATE_BAGS", 100)
+    monkeypatch.setattr(initialization, "BATCH_CANDIDATE_BAGS", 250)
+    monkeypatch.setattr(initialization, "N_CANDIDATES", 1)
+    prepare = ThreadsBackend.prepare
+    monkeypatch.setattr(
+        ThreadsBackend, "prepare", lambda self, *given: sizes.append(given[0].shape[0]) or prepare(self, *given)
+    )
+    fit(X)
+    assert sizes == [100, 400]
+    fit(X, batch_size=300)
+    assert sorted(sizes[2:]) == [200, 200, 250, 400]  # candidates on 250 bags, two batches, everything
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_batches_hold_every_bag_once_a_round(X, is_held):
+    blocks, sizes = ([X], [400]) if is_held else ([X[:90], X[90:]], [90, 310])
+    table = Table(blocks, sizes, 40, X.dtype, is_held, X.sum(axis=1))
+    weights = np.ones(400)
+    weights[:10] = 0
+    made = batches_of(table, weights, GEOMETRIES["counting grid"], 120).batches
+    for _ in range(2):
+        round_ = [next(made) for _ in range(4)]
+        sizes = [sum(bags.weights.size for bags in shares) for shares, _ in round_]
+        assert sizes == [100] * 4
+        assert sum(1 / times for _, times in round_) == pytest.approx(1)
+        seen = sum(bags.painted.matrix.sum(axis=0) for shares, _ in round_ for bags in shares)
+        np.testing.assert_array_equal(seen, X.sum(axis=0))
+
+
+def test_threads_change_no_bit(X):
+    results = set()
+    for n_threads in (1, 2):
+        with threads.use(threads.Threads(n_threads, piece_entries=2**10)):
+            results.add(fit(X, batch_size=100).pi_.tobytes())
+    assert len(results) == 1
+
+
+def test_a_checkpoint_of_a_stepwise_fit_changes_no_bit(X, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "TIME_FRACTION", 1.0)
+    wanted, path = fit(X, batch_size=100), tmp_path / "checkpoint"
+    for dies_at in (150, 300, None):
+        seen = []
+
+        def callback(now, seen=seen, dies_at=dies_at):
+            seen.append(now)
+            if len(seen) == dies_at:
+                raise KeyboardInterrupt
+
+        try:
+            given = fit(X, batch_size=100, callback=callback, checkpoint=path)
+        except KeyboardInterrupt:
+            given = None
+    assert given.pi_.tobytes() == wanted.pi_.tobytes()
+
+
+def test_bags_that_are_not_in_memory_come_in_batches_too(X):
+    model = fit([X[:150], X[150:]], batch_size=100)
+    assert model.converged_
+    assert model.score(X) > fit(X).score(X) - 1
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "anneal", "message"),
+    [
+        (0, "auto", "batch_size=0 must be None or an integer of at least 1; use for instance batch_size=None."),
+        (2.5, "auto", "batch_size=2.5 must be None or an integer"),
+        (50, None, "batch_size=50 must come with annealing; use anneal='auto' or batch_size=None."),
+    ],
+)
+def test_a_batch_size_that_makes_no_sense_is_refused(X, batch_size, anneal, message):
+    with pytest.raises(ValueError, match=message):
+        cg.CountingGrid((24,), (8,), anneal=anneal, batch_size=batch_size).fit(X)
