@@ -23,9 +23,11 @@ lint: .venv/test
 	$(BIN)/python tools/docstrings.py
 	$(BIN)/codespell
 
-# The examples in docstrings, and the links between pages.
-docs: .venv/test
-	$(BIN)/python -m pytest src tests/test_project.py
+# The site, in docs/_build/html: runs the gallery, and takes warnings for errors.
+docs: .venv/docs
+	mkdir -p docs/_generated/extra
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(BIN)/python tools/check_links.py docs/_build/html
 
 # The explorer is tested in a real browser: Debian's, brought here where packages may be installed.
 browser:
@@ -69,5 +71,10 @@ cpu-torch: .venv/bin/python
 	$(PIP) --editable '.[test]'
 	touch $@ .venv/demo
 
+.venv/docs: pyproject.toml .venv/bin/python
+	$(PIP) --editable '.[docs]'
+	touch $@ .venv/demo
+
 clean:
 	rm -rf .venv .venv-oldest demo results dist
+	rm -rf docs/_build docs/_generated docs/gallery docs/reference/api docs/reference/commands.md docs/sg_execution_times.rst

@@ -1,5 +1,6 @@
 """The project around the package: workflows, templates, versions, links, and the tools for releases."""
 
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -116,7 +117,18 @@ def anchors(page):
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")], ids=lambda path: path.name)
+GENERATED = ("docs/gallery", "docs/_build", "docs/_generated", "docs/reference/api", "docs/reference/commands.md")
+"""What the build of the site writes; it checks links to these itself."""
+
+
+def is_generated(path):
+    return path.resolve().relative_to(ROOT).as_posix().startswith(GENERATED)
+
+
+PAGES = [*ROOT.glob("*.md"), *(page for page in (ROOT / "docs").rglob("*.md") if not is_generated(page))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_between_pages_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -124,5 +136,49 @@ def test_links_between_pages_lead_somewhere(page):
             continue
         name, _, anchor = target.partition("#")
         found = page.parent / name if name else page
+        if is_generated(found):
+            continue
         assert found.exists(), target
         assert not anchor or anchor in anchors(found), target
+
+
+def documented_names():
+    """List what the reference of the API lists, as qualified names."""
+    names, module = set(), ""
+    for line in (ROOT / "docs" / "reference" / "api.rst").read_text().splitlines():
+        if line.startswith(".. currentmodule::"):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   \w+", line):
+            names.add(f"{module}.{line.strip()}")
+    return names
+
+
+@pytest.mark.parametrize("package", tool("docstrings").PUBLIC)
+def test_every_public_name_is_in_the_reference(package):
+    public = importlib.import_module(package)
+    listed = {
+        id(getattr(importlib.import_module(name.rpartition(".")[0]), name.rpartition(".")[2])): name
+        for name in documented_names()
+    }
+    missing = [name for name in public.__all__ if name != "__version__" and id(getattr(public, name)) not in listed]
+    assert missing == [], f"list these in docs/reference/api.rst: {missing}"
+
+
+def test_the_reference_lists_nothing_that_is_not_public():
+    for name in documented_names():
+        package, _, attribute = name.rpartition(".")
+        assert attribute in importlib.import_module(package).__all__, name
+
+
+def test_broken_links_of_the_site_are_found(tmp_path):
+    check = tool("check_links")
+    (tmp_path / "index.html").write_text('<h1 id="top"></h1><a href="b.html#here">b</a><a href="#top">top</a>')
+    (tmp_path / "b.html").write_text('<p id="here"></p><img src="b.png">')
+    (tmp_path / "b.png").write_bytes(b"")
+    assert check.faults(tmp_path) == []
+    (tmp_path / "b.html").write_text('<img src="c.png"><script src="https://host/x.js"></script>')
+    assert check.faults(tmp_path) == [
+        "b.html: c.png does not exist",
+        "b.html: loads https://host/x.js from another host",
+        "index.html: b.html#here has no such anchor",
+    ]
