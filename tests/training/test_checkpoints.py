@@ -314,7 +314,7 @@ def test_a_grid_that_is_not_finite_is_not_resumed(X, path):
     pi = np.array(arrays["running.pi"])
     pi.flat[5] = np.nan
     container.write(path, facts, dict(arrays) | {"running.pi": pi})
-    with pytest.raises(ValueError, match=r"does not fit together \(running.pi or running.log_prior is not finite\)"):
+    with pytest.raises(ValueError, match=r"\(running.pi, running.log_prior or running.extra is not finite\)"):
         fit(X, path)
 
 

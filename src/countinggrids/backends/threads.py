@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from countinggrids.backends.base import Backend, tree_sum
-from countinggrids.core import em
+from countinggrids.core import em, steps
 from countinggrids.core.geometry import Geometry
 from countinggrids.data.chunks import Chunks
 from countinggrids.data.table import Table
@@ -45,13 +45,14 @@ class ThreadsBackend:
 
     def e_step(self, chunks: Iterable[em.Bags], grid: em.Grid, geometry: Geometry, beta: float) -> em.Statistics:
         """Compute the expected sufficient statistics of all chunks."""
-        windows = em.windows_of(grid, geometry, beta, self.pool)
+        step = steps.of(geometry)
+        windows = step.windows_of(grid, geometry, beta, self.pool)
         pool = self.pool
         if self._is_cheap_to_hold(chunks, grid):
             pool = replace(pool, n_threads=1)
-            terms = self.pool.map(lambda bags: em.e_step(bags, windows, geometry, pool), chunks)
+            terms = self.pool.map(lambda bags: step.e_step(bags, windows, geometry, pool), chunks)
         else:
-            terms = (em.e_step(bags, windows, geometry, pool) for bags in chunks)
+            terms = (step.e_step(bags, windows, geometry, pool) for bags in chunks)
         statistics: em.Statistics = tree_sum(terms, em.Statistics.plus)
         return statistics
 

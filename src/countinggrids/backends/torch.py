@@ -48,7 +48,7 @@ class TorchBackend(ThreadsBackend):
 
     def place(self, grid: em.Grid) -> em.Grid:
         """Move the parameters to the device."""
-        return em.Grid(self._on_device(grid.pi), self._on_device(grid.log_prior))
+        return em.Grid(self._on_device(grid.pi), self._on_device(grid.log_prior), grid.extra)
 
     def _on_device(self, values: arrays.Array) -> Any:
         import array_api_compat.torch as xp

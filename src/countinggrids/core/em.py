@@ -9,7 +9,7 @@ A     expected counts of each feature in the block at each cell           (featu
 ====  ==================================================================  ===================
 
 Models differ in their `Geometry`: which sections of a bag are matched in the E step, and which are painted in the M
-step. One iteration is `e_step` followed by `m_step`.
+step. One iteration is `e_step` followed by `m_step`. Models with another E step are listed in `core.steps`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,37 +31,50 @@ FEWEST_PIECES, SMALL_BLOCK = 4, 2**15
 """Pieces of an E step that threads divide, even where bags are few, unless bags times cells are at most so many."""
 
 
+NOTHING = np.zeros(0)
+"""The extra parameters and statistics of a model that has none."""
+
+
 class Grid(NamedTuple):
-    """The parameters of a model: pi, (features, *grid), and log P, (*grid,)."""
+    """The parameters of a model: pi, (features, *grid), log P, (*grid,), and the few others that it learns.
+
+    Those in `extra` are a NumPy array of float64 on every backend; their meaning belongs to the module of
+    `core.steps` that learns them.
+    """
 
     pi: Array
     log_prior: Array
+    extra: Array = NOTHING
 
     def fetched(self) -> "Grid":
         """Return the parameters as NumPy arrays."""
-        return Grid(arrays.fetched(self.pi), arrays.fetched(self.log_prior))
+        return Grid(arrays.fetched(self.pi), arrays.fetched(self.log_prior), self.extra)
 
 
 class Statistics(NamedTuple):
-    """Expected sufficient statistics of some bags: A, (features, *grid), sum_t q_t, (*grid,), and sum_t log p(bag)."""
+    """Expected sufficient statistics of some bags: A, (features, *grid), sum_t q_t, (*grid,), and sum_t log p(bag).
+
+    `extra` holds the statistics from which `Grid.extra` is learned, a NumPy array of float64.
+    """
 
     A: Array
     usage: Array
     log_likelihood: float
+    extra: Array = NOTHING
 
     def plus(self, other: "Statistics") -> "Statistics":
         """Add the statistics of other bags, in place."""
         A, usage = self.A, self.usage
         A += other.A
         usage += other.usage
-        return Statistics(A, usage, self.log_likelihood + other.log_likelihood)
+        return Statistics(A, usage, self.log_likelihood + other.log_likelihood, self.extra + other.extra)
 
     def times(self, factor: float) -> "Statistics":
         """Multiply by a number, in place."""
         A, usage = self.A, self.usage
         A *= factor
         usage *= factor
-        return Statistics(A, usage, self.log_likelihood * factor)
+        return Statistics(A, usage, self.log_likelihood * factor, self.extra * factor)
 
 
 class Counts(Protocol):
@@ -207,7 +220,10 @@ def summed_over_bags(q: Array, pool: Pool) -> Array:
 
 
 def m_step(grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, pool: Pool) -> Grid:
-    """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta holds pseudocounts, (features,)."""
+    """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta holds pseudocounts, (features,).
+
+    The extra parameters of the grid are kept: `core.steps.Steps.extra_step` re-estimates them.
+    """
     counts = arrays.namespace(grid.pi).empty_like(grid.pi)
     block = geometry.block(painted=True)
     pseudocounts = arrays.like(grid.pi, eta).reshape(-1, *(1,) * len(geometry.grid))
@@ -218,7 +234,17 @@ def m_step(grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, l
 
     for_features(update, grid.pi, pool)
     log_prior = log_location_prior(statistics.usage, geometry, location_prior)
-    return Grid(normalize(counts, geometry.groups, pool), arrays.like(counts, log_prior))
+    return Grid(normalize(counts, geometry.groups, pool), arrays.like(counts, log_prior), grid.extra)
+
+
+def first_extra(geometry: Geometry) -> Array:
+    """Return no extra parameters: pi and P are all that a counting grid learns."""
+    return NOTHING
+
+
+def extra_step(grid: Grid, extra: Array, geometry: Geometry) -> Array:
+    """Return no extra parameters."""
+    return NOTHING
 
 
 def expected_counts(pi: Array, A: Array, block: Shape) -> Array:

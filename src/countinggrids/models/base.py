@@ -241,6 +241,7 @@ class GridModel(MapMethods, FittedGrid):
         public = np.ascontiguousarray(np.moveaxis(by_group, (0, 1), (-2, -1)))
         self.pi_ = public if geometry.groups > 1 else public[..., 0, :]
         self.log_prior_ = grid.log_prior
+        self._extra = grid.extra
         self.geometry_ = geometry
         self.inverse_temperature_ = self._beta()
         self.location_prior_ = self.location_prior

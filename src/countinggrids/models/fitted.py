@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids import backends
-from countinggrids.core import arrays, em, sampling
+from countinggrids.core import arrays, em, sampling, steps
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import validation
 from countinggrids.data.collection import Collection
@@ -62,6 +62,8 @@ class FittedGrid(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     device: str | None
     random_state: Seed
     fingerprint_: str | None = None
+    _extra: Array = em.NOTHING
+    _geometry_type: ClassVar[type[Geometry]] = Geometry
 
     @lazily(lambda model: model.geometry_.n_cells, None)
     def transform(self, X: Any) -> Any:
@@ -220,10 +222,11 @@ class FittedGrid(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         backend = backends.backend_of(self.device, table.dtype.name)
         weights, n_features = np.ones(table.shape[0], table.dtype), validation.n_features_of(table, geometry)
         with one_blas_thread():
-            windows = em.windows_of(backend.place(self.planes()), geometry, self.inverse_temperature_, backend.pool)
+            step, grid = steps.of(geometry), backend.place(self.planes())
+            windows = step.windows_of(grid, geometry, self.inverse_temperature_, backend.pool)
             for bags in backend.iter_chunks(table, weights, n_features, geometry):
                 for rows in em.blocks(bags, geometry, backend.pool):
-                    q, log_likelihood = em.posterior(bags.rows(rows).matched, windows, backend.pool)
+                    q, log_likelihood = step.posterior(bags.rows(rows).matched, windows, backend.pool)
                     yield arrays.fetched(q), log_likelihood
 
     def sample(
@@ -270,10 +273,10 @@ class FittedGrid(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([name + "_".join(map(str, cell)) for cell in cells], dtype=object)
 
     def planes(self) -> em.Grid:
-        """Return pi and log P as the mathematics in `countinggrids.core` takes them: features first, then the grid."""
+        """Return the parameters as the mathematics in `countinggrids.core` takes them: features first, then grid."""
         n_axes = self.log_prior_.ndim
         planes = self.pi_.reshape(*self.log_prior_.shape, -1)
-        return em.Grid(np.ascontiguousarray(np.moveaxis(planes, n_axes, 0)), self.log_prior_)
+        return em.Grid(np.ascontiguousarray(np.moveaxis(planes, n_axes, 0)), self.log_prior_, self._extra)
 
     def _counts_of(self, X: Any, geometry: Geometry) -> tuple[Any, str | None]:
         """Return the counts of a collection at the sections of the model, and its fingerprint; else X and None."""

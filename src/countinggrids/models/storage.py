@@ -1,13 +1,15 @@
 """Files of models: one safetensors file each, with JSON metadata. Nothing is unpickled."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from countinggrids.core import steps
+from countinggrids.core.em import NOTHING
 from countinggrids.core.geometry import Geometry, as_shape
 from countinggrids.data import container, validation
 from countinggrids.data.constraints import check_parameters
@@ -39,9 +41,13 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
         else:
             # A RandomState has no place in a file; the model is fitted, so only later sampling notices.
             parameters[name] = None if isinstance(value, np.random.RandomState) else value
+    if model._extra.size:
+        arrays["extra"] = model._extra
     stream = model._stream
     if stream is not None:
         arrays |= {"stream.counts": stream.counts, "stream.usage": stream.usage, "stream.totals": stream.totals}
+        if stream.extra.size:
+            arrays["stream.extra"] = stream.extra
     facts = {
         "format": FORMAT,
         "version": VERSION,
@@ -115,10 +121,11 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
     if model.pi_.dtype.name not in validation.DTYPES or model.log_prior_.dtype != model.pi_.dtype:
         raise ValueError(f"pi is {model.pi_.dtype} and log_prior {model.log_prior_.dtype}")
     _check_distributions(model)
+    model._extra = _extra("extra", arrays, geometry)
     if model.history_.ndim != 1 or model.history_.dtype.kind != "f":
         raise ValueError(f"history is {model.history_.dtype} of shape {model.history_.shape}")
     if facts["stream"] is not None:
-        model._stream = _stream(facts["stream"], arrays, (n_features * geometry.groups, *geometry.grid))
+        model._stream = _stream(facts["stream"], arrays, (n_features * geometry.groups, *geometry.grid), geometry)
     return model
 
 
@@ -144,14 +151,22 @@ def _check_options(model: GridModel, geometry: Geometry) -> None:
         validation.check_init(model.init, geometry, n_features * geometry.groups)
 
 
-def _stream(facts: Any, arrays: container.Arrays, shape: tuple[int, ...]) -> Stream:
+def _extra(name: str, arrays: container.Arrays, geometry: Geometry) -> Any:
+    """Return extra parameters or statistics of a model; raise unless they have the shape of its first ones."""
+    extra, shape = arrays.get(name, NOTHING), steps.of(geometry).first_extra(geometry).shape
+    if extra.shape != shape or extra.dtype != np.float64 or not np.isfinite(extra).all():
+        raise ValueError(f"{name} is {extra.dtype} of shape {extra.shape}, wanted finite float64 of shape {shape}")
+    return extra
+
+
+def _stream(facts: Any, arrays: container.Arrays, shape: tuple[int, ...], geometry: Geometry) -> Stream:
     """Make again what stepwise EM carries from batch to batch."""
     weight, n_batches = facts
     counts, usage, totals = parts = [arrays[f"stream.{name}"] for name in ("counts", "usage", "totals")]
     shapes = [part.shape for part in parts]
     if shapes != [shape, shape[1:], shape[:1]] or not all(np.isfinite(part).all() for part in parts):
         raise ValueError(f"stream holds arrays of shapes {shapes}, or numbers that are not finite")
-    stream = Stream(counts, usage, totals, float(weight), int(n_batches))
+    stream = Stream(counts, usage, totals, float(weight), int(n_batches), _extra("stream.extra", arrays, geometry))
     if not 0 < stream.weight < np.inf or not 1 <= stream.n_batches < 2**53:
         raise ValueError(f"stream has weight {weight} after {n_batches} batches")
     return stream
@@ -160,8 +175,9 @@ def _stream(facts: Any, arrays: container.Arrays, shape: tuple[int, ...]) -> Str
 def _set_shape(model: GridModel, facts: dict[str, Any]) -> None:
     """Set what predictions go by beside the arrays."""
     shapes = facts["geometry"]
-    grid, window, matched, painted = (as_shape(shapes[name], name) for name in ("grid", "window", "matched", "painted"))
-    model.geometry_ = Geometry(grid, window, matched, painted, groups=int(shapes["groups"]))
+    kind = model._geometry_type
+    lengths = {each.name: as_shape(shapes[each.name], each.name) for each in fields(kind) if each.name != "groups"}
+    model.geometry_ = kind(**lengths, groups=int(shapes["groups"]))
     model.inverse_temperature_ = float(facts["inverse_temperature"])
     model.location_prior_ = str(facts["location_prior"])
     if not 0 < model.inverse_temperature_ <= 1 or model.location_prior_ not in validation.LOCATION_PRIORS:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from countinggrids.core.em import Grid
+from countinggrids.core.em import NOTHING, Grid
 from countinggrids.core.schedule import Schedule
 from countinggrids.data import container, paths
 from countinggrids.data.chunks import chunk_rows
@@ -90,7 +90,8 @@ class Checkpoint(Runs):
 
     def _check_fits(self, stored: TrainingResult | TrainingState, start: Grid, schedule: Schedule) -> None:
         """Raise unless a stored grid could have come from this start."""
-        shapes = [(each.pi.shape, each.pi.dtype, each.log_prior.shape) for each in (stored.grid, start)]
+        both = (stored.grid, start)
+        shapes = [(each.pi.shape, each.pi.dtype, each.log_prior.shape, each.extra.shape) for each in both]
         if shapes[0] != shapes[1]:
             raise ValueError(f"{self.path} holds a grid of {shapes[0]}, expected {shapes[1]}; delete it to start anew.")
         phase = stored.phase if isinstance(stored, TrainingState) else 0
@@ -207,7 +208,10 @@ def _check_same(path: Path, found: Any, expected: dict[str, Any]) -> None:
 
 def _arrays(name: str, grid: Grid, history: list[Any]) -> container.Arrays:
     grid = grid.fetched()
-    return {f"{name}.pi": grid.pi, f"{name}.log_prior": grid.log_prior, f"{name}.history": np.array(history, float)}
+    parts = {"pi": grid.pi, "log_prior": grid.log_prior, "history": np.array(history, float)}
+    if grid.extra.size:
+        parts["extra"] = grid.extra
+    return {f"{name}.{part}": array for part, array in parts.items()}
 
 
 def _is_normalized(grid: Grid, n_groups: int) -> bool:
@@ -221,6 +225,7 @@ def _grid(name: str, arrays: container.Arrays) -> tuple[Grid, list[Any]]:
     pi, log_prior, history = (arrays[f"{name}.{part}"] for part in ("pi", "log_prior", "history"))
     if not {pi.dtype.kind, log_prior.dtype.kind, history.dtype.kind} == {"f"} or history.ndim != 1:
         raise ValueError(f"{name} is {pi.dtype}, {log_prior.dtype} and {history.dtype} of shape {history.shape}")
-    if not (np.isfinite(pi).all() and np.isfinite(log_prior).all()):
-        raise ValueError(f"{name}.pi or {name}.log_prior is not finite")
-    return Grid(pi, log_prior), history.tolist()
+    extra = arrays.get(f"{name}.extra", NOTHING)
+    if not all(np.isfinite(part).all() for part in (pi, log_prior, extra)):
+        raise ValueError(f"{name}.pi, {name}.log_prior or {name}.extra is not finite")
+    return Grid(pi, log_prior, extra), history.tolist()

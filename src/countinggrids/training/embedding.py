@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.preprocessing import normalize
 
 from countinggrids.backends import ThreadsBackend
-from countinggrids.core import em
+from countinggrids.core import em, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
@@ -179,7 +179,7 @@ def painted(bags: em.Bags, places: Array, geometry: Geometry, eta: Array, locati
         block.painted.paint(q, canvas, pool)
         usage += q.sum(axis=0, dtype=np.float64)
     statistics = Statistics(bags.painted.planes(canvas), usage.reshape(geometry.grid), 0.0)
-    first = Grid(flat, np.zeros(geometry.grid, flat.dtype))
+    first = Grid(flat, np.zeros(geometry.grid, flat.dtype), steps.of(geometry).first_extra(geometry))
     return em.m_step(first, statistics, geometry, eta, location_prior, pool)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from countinggrids.core import em, schedule
+from countinggrids.core import em, schedule, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid, Pool
 from countinggrids.core.geometry import Geometry, Shape
@@ -31,7 +31,8 @@ def first_grid(model: Any, rng: np.random.RandomState, geometry: Geometry, n_fea
     else:
         pi = check_init(model.init, geometry, n_features)
     log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=model.dtype)
-    return Grid(em.normalize(np.array(pi, model.dtype, order="C"), geometry.groups, default()), log_prior)
+    pi = em.normalize(np.array(pi, model.dtype, order="C"), geometry.groups, default())
+    return Grid(pi, log_prior, steps.of(geometry).first_extra(geometry))
 
 
 def downsampled(geometry: Geometry, narrowest: int = 1) -> Geometry | None:
@@ -56,7 +57,7 @@ def upsampled(grid: Grid, cells: Shape, rng: np.random.RandomState, pool: Pool) 
     pi = pi * (1 + UPSAMPLING_NOISE * rng.uniform(size=pi.shape).astype(pi.dtype))
     log_prior = grid.log_prior[source]
     log_prior = log_prior - np.log(np.exp(log_prior).sum())
-    return Grid(em.normalize(pi, 1, pool), log_prior)
+    return Grid(em.normalize(pi, 1, pool), log_prior, grid.extra)
 
 
 def schedule_of(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from countinggrids.backends import Backend
-from countinggrids.core import arrays, em
+from countinggrids.core import arrays, em, steps
 from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
 from countinggrids.core.schedule import Phase, Schedule
@@ -113,7 +113,8 @@ def m_step(
     eta = phase.eta.of(totals, geometry.n_cells)
     objective = statistics.log_likelihood + em.log_density(grid.pi, eta, backend.pool)
     new = em.m_step(grid, statistics, geometry, eta, location_prior, backend.pool)
-    return new, objective / totals.sum()
+    extra = steps.of(geometry).extra_step(grid, statistics.extra, geometry)
+    return new._replace(extra=extra), objective / totals.sum()
 
 
 def check_finite(objective: float, number: int) -> None:

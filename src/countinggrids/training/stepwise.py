@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countinggrids.backends import Backend
-from countinggrids.core import arrays, em
+from countinggrids.core import arrays, em, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
@@ -105,6 +105,8 @@ class Stream(NamedTuple):
         Weight of all bags so far.
     n_batches : int
         Batches so far.
+    extra : ndarray
+        `Statistics.extra` per unit of weight.
     """
 
     counts: Array
@@ -112,6 +114,7 @@ class Stream(NamedTuple):
     totals: Array
     weight: float
     n_batches: int
+    extra: Array = em.NOTHING
 
     def moved(self, now: "Stream") -> "Stream":
         """Return the statistics moved toward those of one more batch."""
@@ -123,6 +126,7 @@ class Stream(NamedTuple):
             self.totals + pace * (now.totals - self.totals),
             self.weight + now.weight,
             self.n_batches + 1,
+            self.extra + pace * (now.extra - self.extra),
         )
 
 
@@ -142,10 +146,11 @@ def stream_step(
     check_finite(statistics.log_likelihood, 1 if previous is None else previous.n_batches + 1)
     counts = em.expected_counts(grid.pi, statistics.A, geometry.block(painted=True)) / weight
     totals = arrays.summed(statistics.A.reshape(len(counts), -1), axis=1) / weight
-    now = Stream(counts, statistics.usage / weight, totals, weight, 1)
+    now = Stream(counts, statistics.usage / weight, totals, weight, 1, statistics.extra / weight)
     if previous is not None:
         now = previous.moved(now)
     eta = schedule.settled.of(now.totals * now.weight, geometry.n_cells).reshape(-1, *(1,) * now.usage.ndim)
     pi = em.normalize(now.counts * now.weight + arrays.like(counts, eta), geometry.groups, backend.pool)
     log_prior = em.log_location_prior(now.usage, geometry, schedule.location_prior)
-    return Grid(pi, arrays.like(pi, log_prior)).fetched(), now._replace(counts=arrays.fetched(now.counts))
+    extra = steps.of(geometry).extra_step(grid, now.extra * now.weight, geometry)
+    return Grid(pi, arrays.like(pi, log_prior), extra).fetched(), now._replace(counts=arrays.fetched(now.counts))

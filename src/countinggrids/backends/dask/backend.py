@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from countinggrids.backends.base import FAN, HIGHER
 from countinggrids.backends.dask.client import explained, homes, submit
 from countinggrids.backends.threads import ThreadsBackend
-from countinggrids.core import em
+from countinggrids.core import em, steps
 from countinggrids.core.geometry import Geometry
 from countinggrids.data.chunks import bags_of, chunk_rows
 from countinggrids.kernels.counts import DenseCounts, SparseCounts
@@ -75,9 +75,10 @@ class DaskBackend(ThreadsBackend):
     def _total(self, running: list[Any], grid: em.Grid, geometry: Geometry, beta: float) -> em.Statistics:
         """Try an E step once; the future of the total is added to those that run."""
         running.append(self._future_total(list(running), grid, geometry, beta))
-        A, usage, log_likelihood = running[-1].result()
+        A, usage, log_likelihood, extra = running[-1].result()
         # Arrays that Dask received may be read-only.
-        return em.Statistics(np.require(A, requirements="W"), np.require(usage, requirements="W"), log_likelihood)
+        A, usage = (np.require(sums, requirements="W") for sums in (A, usage))
+        return em.Statistics(A, usage, log_likelihood, extra)
 
     def _future_total(self, chunks: list[Any], grid: em.Grid, geometry: Geometry, beta: float) -> Any:
         """Submit the tasks of an E step; return the future of the total."""
@@ -131,15 +132,15 @@ def _bags(counts: Any, weights: Any, n_features: int, geometry: Geometry) -> em.
     return bags_of(counts, weights, n_features, geometry)
 
 
-def _windows(grid: em.Grid, geometry: Geometry, beta: float) -> em.Windows:
+def _windows(grid: em.Grid, geometry: Geometry, beta: float) -> Any:
     with one_blas_thread():
-        return em.windows_of(grid, geometry, beta, worker_threads())
+        return steps.of(geometry).windows_of(grid, geometry, beta, worker_threads())
 
 
-def _statistics(chunks: list[em.Bags], windows: em.Windows, geometry: Geometry) -> em.Statistics:
-    pool = worker_threads()
+def _statistics(chunks: list[em.Bags], windows: Any, geometry: Geometry) -> em.Statistics:
+    pool, e_step = worker_threads(), steps.of(geometry).e_step
     with one_blas_thread():
-        return reduce(em.Statistics.plus, (em.e_step(bags, windows, geometry, pool) for bags in chunks))
+        return reduce(em.Statistics.plus, (e_step(bags, windows, geometry, pool) for bags in chunks))
 
 
 def _sum(terms: list[em.Statistics]) -> em.Statistics:
