@@ -29,6 +29,7 @@ INPUTS = {
     "plot": "model bags.cg",
     "movie": "bags.cg",
     "export": "model bags.cg",
+    "map": "texts.txt",
 }
 ENDINGS = {"classify": "csv", "search": "json", "track": "csv", "cluster": "csv", "plot": "png", "movie": "gif"}
 FOLDERS = ("photos", "frames")

@@ -34,7 +34,8 @@ def windows_of(scene, window, n_bags, sections=None, seed=0):
 @pytest.mark.parametrize("weighting", embedding.WEIGHTINGS)
 def test_windows_are_placed_by_their_distances(shape, weighting):
     corners, X = windows_of(scene_of(shape), 10 if len(shape) < 3 else 6, 120)
-    layout = embedding.layout_of(X, len(shape), weighting)
+    _, once = np.unique(X.toarray(), axis=0, return_index=True)
+    corners, layout = corners[once], embedding.layout_of(X[once], len(shape), weighting)
     assert layout.is_scene
     # SciPy compares at least two columns.
     known, found = (np.pad(places.astype(float), [(0, 0), (0, 1)]) for places in (corners, layout.places))
@@ -66,10 +67,21 @@ def test_sparse_and_dense_bags_have_the_same_layout():
 def test_bags_without_tokens_or_weight_are_not_placed(monkeypatch):
     monkeypatch.setattr(embedding, "N_LANDMARKS", 3)
     table = Table.of(np.array([[1, 1], [0, 0], [2, 0], [0, 3], [4, 4], [1, 0]], "f4"))
-    rows = embedding.landmarks(table, np.array([1, 1, 0, 1, 1, 1]))
-    assert len(rows) == 3
-    assert set(rows) <= {0, 3, 4, 5}
-    assert (np.diff(rows) > 0).all()
+    counts, weights = embedding.landmarks(table, np.array([1, 1, 0, 1, 1, 1]))
+    assert len(counts) == 3
+    assert {tuple(bag) for bag in counts} <= {(1, 1), (0, 3), (4, 4), (1, 0)}
+    assert (weights == 1).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_bag_that_is_there_twice_is_one_landmark_of_twice_the_weight(rng, form):
+    bags = np.array([[1, 1, 0], [0, 2, 1], [3, 0, 0]], "f4")
+    repeated = np.repeat(bags, [2, 1, 3], axis=0)
+    order = rng.permutation(6)
+    once = embedding.landmarks(Table.of(form(bags)), np.array([2.0, 1.0, 3.0]))
+    twice = embedding.landmarks(Table.of(form(repeated[order])), np.ones(6))
+    for a, b in zip(once, twice, strict=True):
+        np.testing.assert_array_equal(a.toarray() if sp.issparse(a) else a, b.toarray() if sp.issparse(b) else b)
 
 
 @pytest.mark.parametrize("geometry", [Geometry.of((5, 6), (3, 2)), Geometry.of((6, 5), (2, 4), (2, 2))])

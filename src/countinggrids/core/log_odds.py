@@ -29,7 +29,7 @@ def log_odds(a: ArrayLike, b: ArrayLike, prior: ArrayLike) -> tuple[Array, Array
     --------
     >>> difference, z = log_odds([30, 10], [10, 30], [1, 1])
     >>> difference.round(2).tolist(), z.round(1).tolist()
-    ([2.07, -2.07], [4.2, -4.2])
+    ([2.07, -2.07], [5.9, -5.9])
     """
     a, b = (np.asarray(counts, dtype=np.float64) + np.asarray(prior, dtype=np.float64) for counts in (a, b))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -63,13 +63,14 @@ def dtype_of(model: Any, is_fitting: bool) -> Any:
 def refuse_maps(X: Any) -> None:
     """Raise about feature maps in place of bags: a list of them would be read as blocks of bags."""
     first = X[0] if isinstance(X, list | tuple) and X else None
+    has_sparse_blocks = first is not None and any(sp.issparse(block) for block in X)
     is_integer_map = isinstance(first, np.ndarray) and first.ndim == 2 and first.dtype.kind in "iu"
     if isinstance(X, Stream | FeatureMap) or isinstance(first, FeatureMap):
         raise ValueError(
             f"X is a {type(X).__name__} of feature maps and must be bags of shape (n_bags, n_columns); put "
             "Bagger(sections) before the model in the pipeline, or pass countinggrids.bag(X, sections)."
         )
-    if is_integer_map:
+    if is_integer_map and not has_sparse_blocks:
         raise ValueError(
             f"X is a {type(X).__name__} of integer arrays, feature maps or blocks of counts, and must be bags "
             "of shape (n_bags, n_columns); pass countinggrids.bag(X, sections) for feature maps, "

@@ -61,7 +61,7 @@ def find_regions(
     >>> from countinggrids.meta.regions import find_regions
     >>> texts = [Document("tea with milk"), Document("trains run on tracks")] * 20
     >>> collection = cg.Collection.from_texts(texts)
-    >>> model = cg.CountingGrid((8, 8), (2, 2), random_state=0).fit(collection)
+    >>> model = cg.CountingGrid((8, 8), (2, 2), location_prior="exact", random_state=0).fit(collection)
     >>> regions = find_regions(model, collection, levels=[2])
     >>> sorted(region.n_items for region in regions.regions)
     [20, 20]

@@ -6,16 +6,17 @@ metric multidimensional scaling. A few angles and scales are painted as first gr
 """
 
 import itertools
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse import csgraph
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import ortho_group
-from sklearn.manifold import Isomap, smacof
+from sklearn.decomposition import KernelPCA
+from sklearn.manifold import smacof
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.preprocessing import normalize
 
@@ -34,8 +35,10 @@ N_LANDMARKS = 500
 """Largest number of bags that are embedded, and that candidates are trained on."""
 FEWEST_BAGS = 16
 """Smallest number of bags in whose distances a layout is looked for."""
-N_NEIGHBORS = 6
-"""Neighbors of a bag in the graph whose paths are measured."""
+N_NEIGHBORS = 2
+"""Neighbors of a bag in the graph whose paths are measured: so many for each axis of the grid, and for one more."""
+FARTHEST = 0.95
+"""Distance, of at most 1, from which a bag is no neighbor."""
 RESIDUAL_VARIANCE = 0.15
 """Largest variance of the distances that a layout may leave unexplained. Windows of an image leave 1 to 10%."""
 SMALLEST_EXTENT = 0.75
@@ -83,9 +86,33 @@ class Layout(NamedTuple):
         return self.is_connected and is_large and self.residual_variance <= RESIDUAL_VARIANCE
 
 
-def landmarks(table: Table, weights: Array) -> Array:
-    """Draw the bags to be embedded, always the same ones, in increasing order, among those with tokens and weight."""
-    return np.sort(np.random.default_rng(0).permutation(np.flatnonzero(weights * table.tokens))[:N_LANDMARKS])
+class Landmarks(NamedTuple):
+    """The bags that are embedded, all different: their counts, and the weights of all bags that are like them."""
+
+    counts: Any
+    weights: Array
+
+
+def landmarks(table: Table, weights: Array) -> Landmarks:
+    """Draw the bags to be embedded, always the same ones, among those with tokens and weight.
+
+    A bag that is there twice is embedded once with twice the weight, and the order does not depend on that of the
+    table: weights are equivalent to repeated bags.
+    """
+    drawn = np.random.default_rng(0).permutation(np.flatnonzero(weights * table.tokens))[:N_LANDMARKS]
+    rows = np.sort(drawn)
+    counts = table.take(rows)
+    groups: dict[bytes, list[int]] = {}
+    for number in range(len(rows)):
+        groups.setdefault(_content(counts[[number]]), []).append(number)
+    alike = [groups[content] for content in sorted(groups)]
+    totals = [weights[rows[numbers]].sum(dtype=np.float64) for numbers in alike]
+    return Landmarks(counts[[numbers[0] for numbers in alike]], np.array(totals, weights.dtype))
+
+
+def _content(bag: Any) -> bytes:
+    """Return the bytes that tell a bag, a table of one row, from another."""
+    return bag.indices.astype(np.int64).tobytes() + bag.data.tobytes() if sp.issparse(bag) else bag.tobytes()
 
 
 def layout_of(counts: Any, n_axes: int, weighting: float = 0.0) -> Layout:
@@ -105,27 +132,42 @@ def layout_of(counts: Any, n_axes: int, weighting: float = 0.0) -> Layout:
     layout : Layout
         The places.
     """
-    distances = _total_variation(counts, weighting)
-    with warnings.catch_warnings(record=True) as parts:  # Isomap warns that it joins parts where they are nearest
-        warnings.simplefilter("always")
-        isomap = Isomap(n_neighbors=min(N_NEIGHBORS, len(distances) - 1), n_components=n_axes, metric="precomputed")
-        start = isomap.fit_transform(distances)
-    paths = isomap.dist_matrix_
+    paths, is_connected = _paths(_total_variation(counts, weighting), N_NEIGHBORS * (n_axes + 1))
+    start = KernelPCA(n_axes, kernel="precomputed").fit_transform(-0.5 * paths**2)
+    start = np.pad(start, [(0, 0), (0, n_axes - start.shape[1])])
     places, _ = smacof(paths, n_components=n_axes, init=start, n_init=1, normalized_stress=False)
     explained = np.corrcoef(pdist(places), squareform(paths, checks=False))[0, 1] ** 2
     residual = 1 - float(np.nan_to_num(explained))
-    return Layout(places - places.mean(axis=0), residual, float(paths.max()), is_connected=not parts)
+    return Layout(places - places.mean(axis=0), residual, float(paths.max()), is_connected)
+
+
+def _paths(distances: Array, n_neighbors: int) -> tuple[Array, bool]:
+    """Measure the shortest paths along nearest neighbors; return them, and whether neighbors connect all bags.
+
+    A bag that has next to nothing in common with another one may be anywhere, and is no neighbor. Parts that are not
+    connected are joined by a minimum spanning tree.
+    """
+    lengths = np.maximum(distances, 1e-9)  # zero is no edge
+    np.fill_diagonal(lengths, 0)
+    nearest = np.argsort(lengths, axis=1, kind="stable")[:, 1 : n_neighbors + 1]
+    graph = np.zeros_like(lengths)
+    rows = np.arange(len(lengths))[:, None]
+    graph[rows, nearest] = np.where(lengths[rows, nearest] < FARTHEST, lengths[rows, nearest], 0)
+    graph = np.maximum(graph, graph.T)
+    is_connected = bool(csgraph.connected_components(sp.csr_array(graph))[0] == 1)
+    tree = csgraph.minimum_spanning_tree(lengths).toarray()
+    return csgraph.shortest_path(np.maximum(graph, tree), directed=False), is_connected
 
 
 def _total_variation(counts: Any, weighting: float) -> Array:
     """Compute half of the L1 distances between histograms of weighted features, (n_bags, n_bags)."""
     totals = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
     weights = np.maximum(totals, totals[totals > 0].min()) ** weighting
-    histograms = normalize(counts * weights, norm="l1")
+    histograms = normalize(counts.astype(np.float64) * weights, norm="l1")
     if sp.issparse(histograms):  # scikit-learn reads 32-bit indices only
         parts = (histograms.data, histograms.indices.astype(np.int32), histograms.indptr.astype(np.int32))
         histograms = sp.csr_array(parts, shape=histograms.shape)
-    return np.asarray(manhattan_distances(histograms) / 2, dtype=np.float64)
+    return np.round(manhattan_distances(histograms) / 2, 9)  # ties do not depend on the order of sums
 
 
 def rotations(n_axes: int) -> Array:

@@ -15,7 +15,7 @@ from countinggrids.data.counts import coarsen
 from countinggrids.data.table import Table
 from countinggrids.training import embedding, initialization
 from countinggrids.training.callbacks import Callback, Iteration
-from countinggrids.training.embedding import Candidate, Layout
+from countinggrids.training.embedding import Candidate, Landmarks, Layout
 from countinggrids.training.loop import Observer, TrainingResult, TrainingState, run_em
 from countinggrids.training.stepwise import AnnealingBatches
 
@@ -76,13 +76,14 @@ class Restart:
     def run(self) -> TrainingResult:
         """Find a first grid, from the distances of the bags or by annealed candidates, and train it."""
         geometry = self.model._geometry()
-        rows = self._landmarks(geometry)
-        layouts = self._layouts(geometry, rows)
+        landmarks = self._landmarks(geometry)
+        layouts = self._layouts(geometry, landmarks)
         is_scene = any(layout.is_scene for layout in layouts)
         bags = (self.table, self.weights, self.n_features)
         how = initialization.schedule_of(self.model, *bags, self.batch_size, is_scene)
-        is_embedded = is_scene or (bool(layouts) and self._is_given("init", "embedding"))
-        start = self._embedded(rows, layouts, geometry, how) if is_embedded else None
+        start = None
+        if landmarks is not None and (is_scene or self._is_given("init", "embedding")):
+            start = self._embedded(landmarks, layouts, geometry, how)
         if start is None:
             return self._annealed(geometry, how)
         how = how.for_settling(start.beta) if isinstance(self.model.anneal, str) else how
@@ -93,25 +94,28 @@ class Restart:
         given = getattr(self.model, name)
         return isinstance(given, str) and given == value
 
-    def _landmarks(self, geometry: Geometry) -> Array:
-        """Draw the bags to be embedded, none of them where the parameters do not ask for it."""
+    def _landmarks(self, geometry: Geometry) -> Landmarks | None:
+        """Draw the bags to be embedded; return None where the parameters do not ask for it, or bags are too few."""
         is_open = self._is_given("init", "auto") and self._is_given("anneal", "auto")
         has_windows = prod(geometry.window) > 1 and geometry.groups == 1
         if not has_windows or not (is_open or self._is_given("init", "embedding")):
-            return np.zeros(0, np.int64)
-        return embedding.landmarks(self.table, self.weights)
+            return None
+        drawn = embedding.landmarks(self.table, self.weights)
+        return drawn if len(drawn.weights) >= embedding.FEWEST_BAGS else None
 
-    def _layouts(self, geometry: Geometry, rows: Array) -> list[Layout]:
+    def _layouts(self, geometry: Geometry, landmarks: Landmarks | None) -> list[Layout]:
         """Place the landmarks by their distances."""
-        if len(rows) < embedding.FEWEST_BAGS:
+        if landmarks is None:
             return []
         ones = (1,) * len(geometry.grid)
-        whole = coarsen(self.table.take(rows), self.n_features, geometry.painted, ones)
+        whole = coarsen(landmarks.counts, self.n_features, geometry.painted, ones)
         return [embedding.layout_of(whole, len(ones), weighting) for weighting in embedding.WEIGHTINGS]
 
-    def _embedded(self, rows: Array, layouts: list[Layout], geometry: Geometry, how: Schedule) -> Candidate | None:
+    def _embedded(
+        self, landmarks: Landmarks, layouts: list[Layout], geometry: Geometry, how: Schedule
+    ) -> Candidate | None:
         """Return the best grid painted from a layout, or None where an annealed one has the better likelihood."""
-        counts, weights = self.table.take(rows), self.weights[rows]
+        counts, weights = landmarks
         search = embedding.EmbeddingStart(
             counts, weights, self.n_features, geometry, how, self._observer("candidates", 0)
         )
