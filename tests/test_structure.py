@@ -26,8 +26,8 @@ ORDER = [
     "reproduce",
     "cli",
 ]
-REACHING_DOWN = {"models/maps.py": {"explore", "meta"}, "meta/search.py": {"plot"}}
-"""Methods that show a result import what shows it when they are called."""
+REACHING_DOWN = {"models/maps.py": {"explore", "meta"}, "meta/search.py": {"plot"}, "features/saving.py": {"data"}}
+"""Methods that show or save a result import what does so when they are called."""
 OUTSIDE_OF_CORE = {"sklearn", "pathlib", "os", "json", "io", "print", "open", "numba", "torch"}
 
 

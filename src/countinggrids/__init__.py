@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from countinggrids.data.collection import Collection
+    from countinggrids.data.estimator_file import save
     from countinggrids.features.bagger import Bagger, bag
     from countinggrids.meta import (
         BagCoarsener,
@@ -29,6 +30,7 @@ _HOMES = {
     "bag": "features.bagger",
     "Bagger": "features.bagger",
     "load": "models.storage",
+    "save": "data.estimator_file",
     "CountingGrid": "models",
     "MixtureOfUnigrams": "models",
     "SpatialBagOfWords": "models",
@@ -68,6 +70,7 @@ __all__ = [
     "find_regions",
     "load",
     "region_means",
+    "save",
 ]
 
 

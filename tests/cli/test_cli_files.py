@@ -189,3 +189,14 @@ def test_ctrl_c_says_what_a_checkpoint_does(folder, options):
         assert "use --checkpoint FILE to resume a fit with the same command" in process.stderr
     assert not Path("x").exists()
     assert not [name for name in os.listdir() if "countinggrids-" in name]
+
+
+def test_a_file_of_another_estimator_is_described_and_is_no_model(tmp_path):
+    X = np.random.default_rng(0).poisson(1.0, (8, 6))
+    np.save(tmp_path / "x.npy", X)
+    cg.BagScaler(5).fit(X).save(tmp_path / "scaler.cg")
+    result = RUN.invoke(app, ["info", str(tmp_path / "scaler.cg"), "--json"])
+    assert result.stdout.strip() == '{"class": "BagScaler", "columns": 6}'
+    result = RUN.invoke(app, ["locate", str(tmp_path / "scaler.cg"), str(tmp_path / "x.npy")])
+    assert result.exit_code == 2
+    assert "holds a BagScaler and must hold a grid; use a model that `fit` wrote." in result.stderr

@@ -15,17 +15,19 @@ from typer.testing import CliRunner
 import countinggrids as cg
 import mutations
 from countinggrids.cli import app
-from countinggrids.data import collection_file, container, readers
+from countinggrids.data import collection_file, container, estimator_file, readers
 from countinggrids.data.items import Items
 from countinggrids.features import Codebook, DenseSIFT, Textons
 from countinggrids.features.text import Document
 from countinggrids.models import storage
 from countinggrids.training import checkpoints
+from estimators import ESTIMATORS, answers
 
 X = np.random.default_rng(0).poisson(0.7, (24, 12))
 PHOTOS = np.random.default_rng(1).integers(0, 256, (4, 40, 40, 3), dtype=np.uint8)
 OPTIONS = {"max_iter": 12, "tol": 1e-2, "random_state": 3}
 EXPECTED = (ValueError, OSError)
+ESTIMATOR_KINDS = ("classifier", "search", "tracker", "neighbors", "scores, compared", "clusters")
 SLOW_EVERY = 20
 """One file in so many is given to the slow readers too."""
 
@@ -220,6 +222,22 @@ class Checkpoint(Container):
         yield lambda: self.fit(path)
 
 
+class Estimator(Container):
+    """An estimator that is no model: with models inside it, and with attributes of every kind."""
+
+    form, version = estimator_file.FORMAT, estimator_file.VERSION
+    name = ""
+
+    def make(self, path):
+        estimator, X, y = ESTIMATORS[self.name]
+        estimator.fit(X, y).save(path)
+
+    def readers(self, path):
+        _, X, y = ESTIMATORS[self.name]
+        yield lambda: answers(cg.load(path), X, y)
+        yield lambda: command("info", path, "--json")
+
+
 KINDS = {
     "npy": Npy,
     "model": Model,
@@ -228,6 +246,7 @@ KINDS = {
     "textons": PhotosOfTextons,
     "checkpoint": Checkpoint,
 }
+KINDS |= {name: type("Fuzzed", (Estimator,), {"name": name}) for name in ESTIMATOR_KINDS}
 KINDS |= {
     f"npz {layout}": type(f"Npz{layout}", (Npz,), {"layout": layout}) for layout in ("csr", "csc", "bsr", "coo", "dia")
 }

@@ -262,8 +262,8 @@ def rewritten(path, arrays=None, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 3}, "has version 3; this release reads version 2; upgrade it"),
-        ({"version": 1}, "has version 1; this release reads version 2; make the collection again"),
+        ({"version": 4}, "has version 4; this release reads version 3; upgrade it"),
+        ({"version": 1}, "has version 1; this release reads version 3; make the collection again"),
         ({"format": "model"}, "is a model and must be a collection"),
         ({"shape": [2, 1]}, "is inconsistent"),
         ({"columns": ["nothing"]}, "is inconsistent"),

@@ -14,9 +14,10 @@ from countinggrids.data import container
 
 KINDS = ["npy", *(f"npz {layout}" for layout in ("csr", "csc", "bsr", "coo", "dia"))]
 OURS = ["model", "checkpoint", "texts", "codebook", "textons"]
+OURS += ["classifier", "search", "tracker", "neighbors", "scores, compared", "clusters"]
 KINDS += OURS
 QUICK, MANY = 110, 700
-"""Files of each kind; there are eleven kinds."""
+"""Files of each kind; there are seventeen kinds."""
 LONGEST = 10
 """Seconds that one reader may take."""
 LARGEST = 10**9

@@ -36,6 +36,16 @@ def interruptible(advice: Callable[[], str]) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
+def load_grid(path: Path) -> Any:
+    """Read a model; raise about another estimator."""
+    import countinggrids
+
+    model = countinggrids.load(path)
+    if not hasattr(model, "pi_"):
+        raise ValueError(f"{path} holds a {type(model).__name__} and must hold a grid; use a model that `fit` wrote.")
+    return model
+
+
 def check_output(output: Path, force: bool) -> None:
     """Raise, before any work, about an output that cannot or should not be written."""
     if output.exists() and not output.is_file():

@@ -91,7 +91,7 @@ def export(
 def _item_map(model_file: Path, collection_file: Path, root: Path | None, title: str) -> "ItemMap":
     from countinggrids.explore import ItemMap
 
-    model = countinggrids.load(model_file)
+    model = common.load_grid(model_file)
     collection = countinggrids.Collection.load(collection_file, root)
     with progress.count_bar("locating items") as callback:
         return ItemMap(model, collection, title or collection_file.stem, callback)

@@ -225,7 +225,7 @@ def cluster(
         if model_file is None:
             model = _grid(collection, len(collection), grid, window).set_params(random_state=seed)
         else:
-            model = countinggrids.load(model_file)
+            model = common.load_grid(model_file)
             collection = collection.for_model(model)
         shape = model.grid if model_file is None else model.geometry_.grid
         if plot is not None and len(shape) != 2:

@@ -153,7 +153,7 @@ def _collection_facts(collection: "Collection", as_json: bool) -> tuple[dict[str
 def locate(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -> None:
     """Print the most likely cell of each bag: a line with its coordinates and the name of the item."""
     with common.errors():
-        model = countinggrids.load(model_file)
+        model = common.load_grid(model_file)
         X, names = bags_of(bags, model)
         places = model.locate(X).tolist()
     _print_each([" ".join(map(str, place)) for place in places], places, "place", names, as_json)
@@ -162,7 +162,7 @@ def locate(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) 
 def score(model_file: ModelFile, bags: BagsFile, as_json: common.Json = False) -> None:
     """Print the log-likelihood of each bag: a line with the number and the name of the item."""
     with common.errors():
-        model = countinggrids.load(model_file)
+        model = common.load_grid(model_file)
         X, names = bags_of(bags, model)
         values = model.score_samples(X).tolist()
     _print_each([f"{value:.6f}" for value in values], values, "score", names, as_json)
@@ -257,7 +257,10 @@ def _counts_facts(counts: Any) -> dict[str, Any]:
     return {"class": "Counts", "bags": n_bags, "columns": n_columns} | tokens
 
 
-def _facts(model: "GridModel") -> dict[str, Any]:
+def _facts(model: Any) -> dict[str, Any]:
+    """Return a description of a model, or of another estimator."""
+    if not hasattr(model, "pi_"):
+        return {"class": type(model).__name__, "columns": getattr(model, "n_features_in_", None)}
     shown = ("grid", "window", "sections", "paint", "n_components")
     parameters = {name: value for name, value in model.get_params().items() if name in shown and value is not None}
     fitted = {

@@ -49,7 +49,7 @@ def plot(
         common.check_picture(output, "output", force)
         common.check_apart([("MODEL_FILE", model_file), ("BAGS", bags)], [("--output", output)])
         view: dict[str, Any] = {"roll": roll, "tiles": common.shape(tiles, "tiles")}
-        model = countinggrids.load(model_file)
+        model = common.load_grid(model_file)
         X, vocabulary = (None, None) if bags is None else _bags(bags, model)
         kind = getattr(vocabulary, "kind", None)
         chosen = what or (What.prior if kind is None else What.words if kind == "words" else What.grid)

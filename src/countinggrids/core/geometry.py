@@ -68,6 +68,8 @@ class Geometry:
     groups: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("grid", "window", "matched", "painted"):
+            as_shape(getattr(self, name), name)
         if any(w > e for w, e in zip(self.window, self.grid, strict=True)):
             fitting = tuple(min(w, e) for w, e in zip(self.window, self.grid, strict=True))
             holding = tuple(max(w, e) for w, e in zip(self.window, self.grid, strict=True))

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from countinggrids.core.geometry import Shape
-from countinggrids.data import container, feature_state, sparse_files
+from countinggrids.data import container, estimator_state, sparse_files
 from countinggrids.data.items import Items
 from countinggrids.features.vocabulary import Vocabulary
 
-FORMAT, VERSION = "collection", 2
+FORMAT, VERSION = "collection", 3
 LARGE_COUNTS = ("counts.data", "counts.indices")
 """Arrays that are verified when the counts are first used."""
 STEP = "step."
@@ -62,7 +62,7 @@ def write(path: str | os.PathLike[str], contents: Contents) -> None:
     contents : Contents
         The collection.
     """
-    steps, learned = feature_state.to_state(contents.steps)
+    steps, learned = estimator_state.to_state(contents.steps)
     arrays = {f"{STEP}{name}": array for name, array in learned.items()}
     arrays |= {f"counts.{part}": getattr(contents.counts, part) for part in ("data", "indices", "indptr")}
     arrays |= dict(_vocabulary_arrays(contents.vocabulary)) | dict(_item_arrays(contents.items))
@@ -110,7 +110,7 @@ def read(path: str | os.PathLike[str], root: str | Path | None = None) -> Conten
             _vocabulary(facts, arrays),
             _items(facts, arrays, root),
             facts["sections"],
-            feature_state.from_state(facts["steps"], _learned(arrays)),
+            estimator_state.from_state(facts["steps"], _learned(arrays)),
             dict(facts.get("report", {})),
             partial(_check_counts, counts, arrays),
         )
@@ -195,5 +195,5 @@ def _texts(name: str, arrays: container.StoredArrays) -> container.Texts:
 
 
 def _learned(arrays: container.StoredArrays) -> dict[str, Any]:
-    """Return what the extractors had learned, by the names that `feature_state` gives."""
+    """Return what the extractors had learned, by the names that `estimator_state` gives."""
     return {name.removeprefix(STEP): arrays[name] for name in arrays if name.startswith(STEP)}

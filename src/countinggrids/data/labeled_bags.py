@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from countinggrids.core.geometry import Shape, as_shape
-from countinggrids.data import feature_state
+from countinggrids.data import estimator_state
 from countinggrids.data.counts import coarsen
 from countinggrids.data.items import Items, row_numbers
 from countinggrids.features.stream import Skipped
@@ -54,10 +54,11 @@ class LabeledBags:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the features; equal for two collections only if their features mean the same."""
-        arrays = feature_state.arrays_of(self.steps)
-        parts = [self.vocabulary.colors, self.vocabulary.patches, *(arrays[name] for name in sorted(arrays))]
-        digest = sha256(repr((self.vocabulary.kind, self.vocabulary.names)).encode("utf-8", "surrogatepass"))
-        for part in parts:
+        names = repr((self.vocabulary.kind, self.vocabulary.names)).encode("utf-8", "surrogatepass")
+        if self.steps:
+            return sha256(names + "".join(map(estimator_state.digest_of, self.steps)).encode()).hexdigest()[:16]
+        digest = sha256(names)
+        for part in (self.vocabulary.colors, self.vocabulary.patches):
             digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:16]
 

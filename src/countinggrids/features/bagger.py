@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.core.geometry import Shape, as_shape
 from countinggrids.features.maps import FeatureMap
+from countinggrids.features.saving import Saveable, check_count
 
 
 def bag(
@@ -58,7 +59,7 @@ def bag(
     return _joined(counted, parts, n_features)
 
 
-class Bagger(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Bagger(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Count the features of maps by section: the last step from images to bags in a pipeline.
 
     Parameters
@@ -175,6 +176,11 @@ class Bagger(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return column_names(self.sections_, self.n_features_, input_features)
+
+    def _restored(self) -> None:
+        self.sections_ = as_shape(self.sections_, "sections")
+        if prod(self.sections_) * check_count(self, "n_features_") >= 2**31:
+            raise ValueError(f"there are {prod(self.sections_)} sections of {self.n_features_} features")
 
 
 def column_names(sections: Shape, n_features: int, features: Any = None) -> NDArray[Any]:

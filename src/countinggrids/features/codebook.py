@@ -9,11 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.features import kmeans
 from countinggrids.features.maps import FeatureMap
+from countinggrids.features.saving import Saveable, check_array
 from countinggrids.features.stream import Stream
 from countinggrids.features.vocabulary import Vocabulary
 
 
-class Codebook(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Codebook(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Visual words: centers of k-means on a random sample of descriptors, and the nearest one of each descriptor.
 
     Parameters
@@ -104,6 +105,11 @@ class Codebook(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def vocabulary_(self) -> Vocabulary:
         """The words as features."""
         return Vocabulary.of_patches(self.patches_, len(self.centers_))
+
+    def _restored(self) -> None:
+        check_array(self, "centers_", "f", (None, None))
+        if self.patches_ is not None:
+            check_array(self, "patches_", "u", (len(self.centers_), None, None, 3))
 
     def _words(self, item: Any) -> Any:
         values = np.asarray(item)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.features import kmeans
 from countinggrids.features.maps import FeatureMap
+from countinggrids.features.saving import check_array
 from countinggrids.features.stream import Progress, Stream
 from countinggrids.features.transformer import ImageTransformer, document
 from countinggrids.features.vocabulary import Vocabulary
@@ -120,6 +121,11 @@ class Colors(ImageTransformer):
         """
         check_is_fitted(self)
         return super().transform(images)
+
+    def _restored(self) -> None:
+        super()._restored()
+        check_array(self, "palette_", "f", (None, 3))
+        _as_palette(self.palette_)
 
     def _learn_palette(self, images: Iterable[Any]) -> NDArray[np.float32]:
         blocks = self._pixels(images).then(lambda pixels: block_means(pixels, self.step).reshape(-1, 3))

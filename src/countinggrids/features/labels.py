@@ -15,6 +15,7 @@ from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.features import image_files
 from countinggrids.features.limits import check_pixels
 from countinggrids.features.maps import FeatureMap
+from countinggrids.features.saving import check_texts
 from countinggrids.features.stream import BadItemError, Progress, Stream
 from countinggrids.features.transformer import ImageTransformer, document
 from countinggrids.features.vocabulary import Vocabulary
@@ -123,6 +124,12 @@ class LabelMaps(ImageTransformer):
     def vocabulary_(self) -> Vocabulary:
         """The labels as features."""
         return Vocabulary("labels", tuple(self.names_))
+
+    def _restored(self) -> None:
+        super()._restored()
+        check_texts(self, "names_")
+        if self.names_[:1] != [UNLABELED]:
+            raise ValueError(f"names_ begin with {self.names_[:1]}")
 
     def _pixels(self, images: Iterable[Any]) -> Stream:
         self._check_options()

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core.fitting import settings_of
 from countinggrids.features.counting import KEEPABLE, Analyzer, Tally
 from countinggrids.features.documents import Columns, Document, Documents, read_documents
+from countinggrids.features.saving import Saveable, check_texts
 from countinggrids.features.stop_words import ENGLISH, looks_english
 from countinggrids.features.tokenizers import Tokenizer, tokenizer_of
 from countinggrids.features.vocabulary import Vocabulary
@@ -26,7 +27,7 @@ N_SAMPLED, LONGEST_SAMPLE = 1000, 10_000
 LONGEST_NGRAM = 10
 
 
-class Words(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Words(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse counts of the words of texts.
 
     HTML, URLs, e-mail addresses and numbers are removed. Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer,
@@ -213,6 +214,11 @@ class Words(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         words.names_, words.stop_words_ = list(names), []
         words.settings_ = settings_of(words, *cls._kept)
         return words
+
+    def _restored(self) -> None:
+        self._check_options()
+        type(self)(**vars(self.settings_))._check_options()
+        check_texts(self, "names_", "stop_words_")
 
     @property
     def vocabulary_(self) -> Vocabulary:

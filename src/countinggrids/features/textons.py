@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.features import kmeans
 from countinggrids.features.maps import FeatureMap, patch_corners
+from countinggrids.features.saving import check_array
 from countinggrids.features.stream import Progress, Stream
 from countinggrids.features.transformer import ImageTransformer, document
 from countinggrids.features.vocabulary import Vocabulary
@@ -145,6 +146,14 @@ class Textons(ImageTransformer):
         """
         check_is_fitted(self)
         return super().transform(images)
+
+    def _restored(self) -> None:
+        super()._restored()
+        patch = self.settings_.patch
+        check_array(self, "patches_", "u", (None, patch, patch, 3))
+        check_array(self, "centers_", "f", (len(self.patches_), self._dims))
+        check_array(self, "mean_", "f", (self._dims,))
+        check_array(self, "whitening_", "f", (self._dims, self._dims))
 
     @property
     def _dims(self) -> int:

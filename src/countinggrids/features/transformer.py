@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from countinggrids.features import image_files
+from countinggrids.features.saving import Saveable
 from countinggrids.features.stream import Progress, Stream
 
 OPTIONS = """max_side : int, default=None
@@ -26,7 +27,7 @@ LARGEST_PATCH = 1024
 """Largest number of pixels along a patch: smaller images are padded to its size."""
 
 
-class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ImageTransformer(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of extractors: images in, a stream of feature maps out.
 
     Images are paths, arrays, or a generator of either. Nothing is computed before the stream is iterated.
@@ -86,6 +87,12 @@ class ImageTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _in_force(self) -> Any:
         """The settings when it was fitted, or else the parameters."""
         return self.settings_ if hasattr(self, "settings_") else self
+
+    def _restored(self) -> None:
+        missing = [name for name in self._kept if name not in vars(self.settings_)]
+        if missing:
+            raise ValueError(f"settings_ lack {', '.join(missing)}")
+        self._check_options()
 
     def _map(self, pixels: Any) -> Any:
         raise NotImplementedError

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.data import validation
+from countinggrids.features.saving import Saveable, check_array, check_count, check_labels
 from countinggrids.kernels import threads
 from countinggrids.meta.nested import set_seeds, weight_parameter
 from countinggrids.meta.options import check_choice, check_integer, is_integer
@@ -22,7 +23,7 @@ from countinggrids.models import CountingGrid
 Array = NDArray[Any]
 
 
-class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GridClassifier(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fit a density model to each class, and predict the class with the lowest free energy.
 
     Parameters
@@ -222,6 +223,16 @@ class GridClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Scikit-learn checks accuracy on two columns of Gaussian blobs, which are not bags of anything.
         tags.classifier_tags.poor_score = True
         return tags
+
+    def _restored(self) -> None:
+        n = check_labels(self, least=2)
+        check_array(self, "log_prior_", "f", (n,))
+        sizes = [len(models) for models in self.models_]
+        if len(sizes) != n or set(sizes) != {sizes[0]} or sizes[0] % check_count(self, "n_members_"):
+            raise ValueError(f"there are {sizes} models for {n} labels and {self.n_members_} estimators")
+        if not sizes[0] or not all(hasattr(model, "score_samples") for models in self.models_ for model in models):
+            raise ValueError("a model has no likelihoods")
+        check_choice(self.settings_, "average", ("log_likelihoods", "likelihoods"))
 
     def _members(self) -> list[Any]:
         if isinstance(self.estimator, list | tuple):

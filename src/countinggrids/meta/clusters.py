@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core import relevance
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.data import validation
+from countinggrids.features.saving import Saveable, check_array, check_count
 from countinggrids.meta.nested import fitted_grid
 from countinggrids.meta.options import check_integer
 
 Array = NDArray[Any]
 
 
-class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Cluster bags by regions of a grid, which is cut along the valleys of its usage.
 
     The usage, the posterior over windows summed over bags, is smoothed, and each of its hills is a region (a watershed
@@ -155,6 +156,15 @@ class GridClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             best = np.argsort(-relevance.relevance(inside, everywhere), kind="stable")[:n]
             features.append([int(i) if names is None else names[i] for i in best])
         return features
+
+    def _restored(self) -> None:
+        grid = self.model_.geometry_.grid
+        n = check_count(self, "n_clusters_")
+        check_array(self, "usage_", "f", grid)
+        regions = check_array(self, "regions_", "iu", grid)
+        if not 0 <= regions.min() <= regions.max() == n - 1:
+            raise ValueError(f"regions_ are from {regions.min()} to {regions.max()}, and there are {n}")
+        check_array(self, "labels_", "iu", (None,))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

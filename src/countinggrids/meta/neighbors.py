@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core import torus
 from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.data import validation
+from countinggrids.features.saving import Saveable, check_array, check_labels
 from countinggrids.meta.nested import fitted_grid
 from countinggrids.meta.options import check_choice, check_integer
 
@@ -20,7 +21,7 @@ BLOCK = 2**22
 """Distances that are held at a time."""
 
 
-class GridNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GridNeighbors(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Map all bags to one grid without labels, and classify new bags by their nearest neighbors there.
 
     The location of a bag is its most likely window. Distances are measured in cells on the torus.
@@ -159,6 +160,15 @@ class GridNeighbors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         squared = (torus.displacement(locations[:, None], self.locations_, grid) ** 2).sum(axis=2)
         order = np.argsort(squared, axis=1, kind="stable")[:, :n]
         return np.sqrt(np.take_along_axis(squared, order, axis=1)), order
+
+    def _restored(self) -> None:
+        n, n_axes = check_labels(self), len(self.model_.geometry_.grid)
+        locations = check_array(self, "locations_", "iu", (None, n_axes))
+        labels = check_array(self, "labels_", "iu", (len(locations),))
+        if not 0 <= labels.min() <= labels.max() < n:
+            raise ValueError(f"labels_ are from {labels.min()} to {labels.max()}, and there are {n}")
+        check_integer(self.settings_, "n_neighbors")
+        check_choice(self.settings_, "weights", ("uniform", "distance"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,12 +16,13 @@ from countinggrids.core.geometry import Shape, as_shape
 from countinggrids.data.counts import coarsen, tokens_of
 from countinggrids.data.validation import check_table
 from countinggrids.features.bagger import column_names
+from countinggrids.features.saving import Saveable
 from countinggrids.meta.options import check_positive
 
 FLOATS = [np.float64, np.float32]
 
 
-class BagScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BagScaler(Saveable, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Scale every bag to the same number of tokens.
 
     The features of an image overlap and are far from independent draws, so that a likelihood that takes them for
@@ -104,10 +105,12 @@ class BagScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
     def _checked(self) -> SimpleNamespace:
         """Return the parameters, or raise."""
-        if self.tokens is not None:
-            check_positive(self, "tokens", example=100)
-        check_positive(self, "power", example=0.6)
-        return settings_of(self, "tokens", "power")
+        settings = settings_of(self, "tokens", "power")
+        _check_scaling(settings)
+        return settings
+
+    def _restored(self) -> None:
+        _check_scaling(self.settings_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -116,7 +119,7 @@ class BagScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         return tags
 
 
-class BagCoarsener(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BagCoarsener(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sum sections of bags to coarser ones.
 
     Parameters
@@ -195,23 +198,39 @@ class BagCoarsener(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         fine, coarse = self.shapes_
         return column_names(coarse, self.n_features_in_ // prod(fine))
 
+    def _restored(self) -> None:
+        fine, coarse = self.shapes_
+        self.shapes_ = _checked_shapes(fine, coarse, self.n_features_in_)
+
     def _shapes(self, n_columns: int) -> tuple[Shape, Shape]:
-        fine = as_shape(self.x_sections, "x_sections")
-        coarse = as_shape(self.sections, "sections", len(fine))
-        if n_columns % prod(fine):
-            raise ValueError(
-                f"X has {n_columns} columns, but x_sections={fine} needs a multiple of {prod(fine)}; "
-                "use the sections that X was made with."
-            )
-        if any(f % c for f, c in zip(fine, coarse, strict=True)):
-            raise ValueError(f"sections={coarse} must divide x_sections={fine}; use for instance sections=1.")
-        return fine, coarse
+        return _checked_shapes(self.x_sections, self.sections, n_columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.requires_fit = False
         return tags
+
+
+def _checked_shapes(x_sections: Any, sections: Any, n_columns: int) -> tuple[Shape, Shape]:
+    """Return sections of input and output, or raise unless the columns can be summed from one to the other."""
+    fine = as_shape(x_sections, "x_sections")
+    coarse = as_shape(sections, "sections", len(fine))
+    if n_columns % prod(fine):
+        raise ValueError(
+            f"X has {n_columns} columns, but x_sections={fine} needs a multiple of {prod(fine)}; "
+            "use the sections that X was made with."
+        )
+    if any(f % c for f, c in zip(fine, coarse, strict=True)):
+        raise ValueError(f"sections={coarse} must divide x_sections={fine}; use for instance sections=1.")
+    return fine, coarse
+
+
+def _check_scaling(settings: SimpleNamespace) -> None:
+    """Raise about a number of tokens or a power that bags cannot be scaled to."""
+    if settings.tokens is not None:
+        check_positive(settings, "tokens", example=100)
+    check_positive(settings, "power", example=0.6)
 
 
 def _to_power(X: Any, power: float) -> Any:

@@ -14,6 +14,7 @@ from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.core.geometry import Geometry
 from countinggrids.data.counts import coarsen
 from countinggrids.data.validation import check_table, n_features_of
+from countinggrids.features.saving import Saveable, check_count
 from countinggrids.kernels.threads import default, one_blas_thread
 from countinggrids.meta.classifier import GridClassifier
 from countinggrids.meta.kernels import intersections
@@ -26,7 +27,7 @@ BLOCK, BLOCK_ENTRIES = 256, 2**24
 """Largest number of bags, and of bags times columns times grids, that is processed at a time."""
 
 
-class ScoreSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreSpace(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Transform bags to vectors of free-energy terms.
 
     The bound on log p(bag) under a grid is a sum over features: the count of the feature times the expected log
@@ -123,13 +124,7 @@ class ScoreSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.settings_ = settings_of(self, "sum_over", "center", "power", "normalize", "compare")
         self._groups = self._grids(X, y)
         self.models_ = [model for group in self._groups for model in group]
-        for model in self.models_:
-            last = model[-1] if isinstance(model, Pipeline) else model
-            if not isinstance(last, GridModel) or not hasattr(last, "pi_"):
-                raise ValueError(
-                    f"estimator is a {type(last).__name__}, which is not a fitted grid; use a CountingGrid or another "
-                    "model of the family."
-                )
+        _check_grids(self.models_)
         self._training = [self._parts(group, X) for group in self._groups] if self.compare else []
         self._n_features_out = X.shape[0] if self.compare else self._vectors(X[:1]).shape[1]
         return self
@@ -174,6 +169,30 @@ class ScoreSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.settings_.compare:
             return self._kernel([self._parts(group, X) for group in self._groups])
         return np.concatenate([self._vectors(X[rows]) for rows in _blocks(X, len(self.models_))])
+
+    def _restored(self) -> None:
+        check_choice(self.settings_, "sum_over", ("sections", "features", "nothing"))
+        check_positive(self.settings_, "power", example=0.5)
+        check_choice(self.settings_, "compare", (None, "intersection"))
+        _check_grids(self.models_)
+        held = [model for group in self._groups for model in group]
+        if [id(model) for model in held] != [id(model) for model in self.models_]:
+            raise ValueError("models_ are not those of the groups")
+        if not all(model.n_features_in_ == self.n_features_in_ for model in held):
+            raise ValueError(f"models have other columns than {self.n_features_in_}")
+        self._check_terms(sp.csr_array((1, self.n_features_in_), dtype=np.float32))
+
+    def _check_terms(self, X: sp.csr_array) -> None:
+        """Raise unless an empty bag has as many terms as the file says, and as the training bags have."""
+        n_terms = check_count(self, "_n_features_out")
+        if not self.settings_.compare:
+            if self._vectors(X).shape[1] != n_terms:
+                raise ValueError(f"there are {n_terms} terms")
+            return
+        for group, training in zip(self._groups, self._training, strict=True):
+            for A, B in zip(self._parts(group, X), training, strict=True):
+                if B.shape != (n_terms, A.shape[1]) or not np.isfinite(B.data).all():
+                    raise ValueError(f"training bags have scores of shape {B.shape}")
 
     def _grids(self, X: Any, y: Any) -> list[list[Any]]:
         """Return the grids in groups that are centered together: one grid for each class."""
@@ -241,6 +260,17 @@ class ScoreSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.settings_.sum_over == "nothing":
             return terms.reshape(len(terms), -1)
         return terms.sum(axis=1 if self.settings_.sum_over == "sections" else 2)
+
+
+def _check_grids(models: list[Any]) -> None:
+    """Raise unless models are fitted grids, or pipelines that end with one."""
+    for model in models:
+        last = model[-1] if isinstance(model, Pipeline) else model
+        if not isinstance(last, GridModel) or not hasattr(last, "pi_"):
+            raise ValueError(
+                f"estimator is a {type(last).__name__}, which is not a fitted grid; use a CountingGrid or another "
+                "model of the family."
+            )
 
 
 def _blocks(X: Any, n_grids: int) -> list[slice]:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.core.geometry import Shape, as_shape
 from countinggrids.data import validation
+from countinggrids.features.saving import Saveable
 from countinggrids.meta.candidates import Candidate, Tessellations, divides
 from countinggrids.meta.classifier import GridClassifier
 from countinggrids.meta.options import check_integer
@@ -33,7 +34,7 @@ Callback = Callable[[int, int], Any]
 """Called with the number of fits so far, and the largest number of fits that there can be."""
 
 
-class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CapacitySearch(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Choose grid, window, sections, scaling of the counts and number of iterations by cross-validation.
 
     Candidates are all combinations whose capacity lies between limits. After each fold the candidates with lower scores
@@ -110,6 +111,8 @@ class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> search.best_score_, search.best_params_["window"]
     (1.0, (2, 2))
     """
+
+    _rebuilt = frozenset({"scorer_"})
 
     def __init__(
         self,
@@ -299,6 +302,14 @@ class CapacitySearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Scikit-learn checks accuracy on two columns of Gaussian blobs, which are not bags of anything.
         tags.classifier_tags.poor_score = True
         return tags
+
+    def _restored(self) -> None:
+        best = Candidate(**self.best_params_)
+        for name in ("finest", "sections"):
+            if not divides(as_shape(getattr(best, name), name), as_shape(self.x_sections_, "x_sections")):
+                raise ValueError(f"{name} {getattr(best, name)} do not divide {self.x_sections_}")
+        if hasattr(self, "best_estimator_"):
+            self.scorer_ = check_scoring(self.best_estimator_, self.scoring)
 
     def _check_options(self, has_labels: bool) -> None:
         if not has_labels and max(len(set(self.tokens)), len(set(self.powers))) > 1:

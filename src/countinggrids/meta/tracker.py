@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.data.counts import tokens_of
 from countinggrids.data.validation import check_table
+from countinggrids.features.saving import Saveable, check_array, check_labels
 from countinggrids.meta import chain as chains
 from countinggrids.meta.classifier import GridClassifier
 from countinggrids.meta.nested import last_step
@@ -21,10 +22,12 @@ from countinggrids.meta.options import is_integer, is_number
 
 Array = NDArray[Any]
 UNKNOWN = "unknown"
+LARGEST_LOG = 1e-6
+"""Largest log probability, with rounding."""
 GAMMAS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
-class PlaceTracker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Recognize places along sequences of bags with a hidden Markov model.
 
     Each place has a density model of its bags, and a Markov chain models the transitions between places. Likelihoods of
@@ -283,6 +286,18 @@ class PlaceTracker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Scikit-learn checks accuracy on two columns of Gaussian blobs in random order, which are no sequence.
         tags.classifier_tags.poor_score = True
         return tags
+
+    def _restored(self) -> None:
+        n = check_labels(self)
+        for name, shape in (("log_start", (n,)), ("log_move", (n, n))):
+            if not (check_array(self.chain_, name, "f", shape, is_finite=False) <= LARGEST_LOG).all():
+                raise ValueError(f"{name} holds numbers above 0")
+        if not is_number(self.gamma_) or not 0 < self.gamma_ < np.inf:
+            raise ValueError(f"gamma_ is {self.gamma_!r}")
+        if self.unknown_score_ is not None and not np.isfinite(float(self.unknown_score_)):
+            raise ValueError(f"unknown_score_ is {self.unknown_score_}")
+        if len(self.classifier_.classes_) + (self.unknown_score_ is not None) != n:
+            raise ValueError(f"{n} places have a model of {len(self.classifier_.classes_)}")
 
     def _each(self, X: Any, lengths: Sequence[int] | None, work: Any) -> Array:
         check_is_fitted(self)

@@ -216,6 +216,11 @@ class GridModel(MapMethods, FittedGrid):
 
         storage.save(self, path)
 
+    def _restored(self) -> None:
+        from countinggrids.models import storage
+
+        storage.check_fitted(self)
+
     def _open(
         self, X: Any, sample_weight: Any, geometry: Geometry, is_fitting: bool
     ) -> tuple[Table, Array, int, backends.Backend]:

@@ -17,6 +17,7 @@ from countinggrids.core.geometry import Geometry
 from countinggrids.data import validation
 from countinggrids.data.collection import Collection
 from countinggrids.data.readers import is_lazy
+from countinggrids.features.saving import Saveable
 from countinggrids.kernels.threads import one_blas_thread
 
 Array = NDArray[Any]
@@ -51,7 +52,7 @@ def lazily(n_columns: Callable[[Any], int] | None, dtype: str | None) -> Callabl
     return wrap
 
 
-class FittedGrid(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FittedGrid(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The methods of a fitted model; `GridModel` adds the parameters and `fit`."""
 
     pi_: Array

@@ -1,7 +1,7 @@
 """Files of models: one safetensors file each, with JSON metadata. Nothing is unpickled."""
 
 import os
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.core import steps
 from countinggrids.core.em import NOTHING
-from countinggrids.core.geometry import Geometry, as_shape
-from countinggrids.data import container, validation
+from countinggrids.core.geometry import Geometry
+from countinggrids.data import container, estimator_file, validation
 from countinggrids.data.constraints import check_parameters
 from countinggrids.models.base import GridModel
 from countinggrids.models.counting_grid import CountingGrid
@@ -66,8 +66,8 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
     container.write(path, facts, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> GridModel:
-    """Read a model that `save` wrote.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model, or another estimator, that `save` wrote.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def load(path: str | os.PathLike[str]) -> GridModel:
     Returns
     -------
     model : estimator
-        The fitted model.
+        The fitted estimator.
 
     Raises
     ------
@@ -89,6 +89,8 @@ def load(path: str | os.PathLike[str]) -> GridModel:
     >>> import countinggrids as cg
     >>> model = cg.load("scene.safetensors")  # doctest: +SKIP
     """
+    if container.read_facts(path).get("format") == estimator_file.FORMAT:
+        return estimator_file.read(path)
     facts, arrays = container.read(path, FORMAT, VERSION)
     held = {name: np.array(array) for name, array in arrays.items()}
     with container.fitting_together(path):
@@ -101,11 +103,11 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
     parameters = {name: value for name, value in facts["parameters"].items() if name != "device"}
     parameters |= {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith("parameter.")}
     model = CLASSES[facts["class"]](**{name: _untupled(value) for name, value in parameters.items()})
-    _set_shape(model, facts)
-    geometry = model.geometry_
+    model.geometry_ = model._geometry_type(**{name: _untupled(value) for name, value in facts["geometry"].items()})
+    model.inverse_temperature_ = float(facts["inverse_temperature"])
+    model.location_prior_ = str(facts["location_prior"])
     model.pi_, model.log_prior_, model.history_ = arrays["pi"], arrays["log_prior"], arrays["history"]
     model.n_features_in_, model.n_iter_ = int(facts["n_features_in"]), int(facts["n_iter"])
-    _check_options(model, geometry)
     if facts["converged"] is not None:
         model.converged_ = bool(facts["converged"])
     if facts.get("fingerprint") is not None:
@@ -114,6 +116,24 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
         model.feature_names_in_ = np.array([str(name) for name in facts["feature_names"]], dtype=object)
         if len(model.feature_names_in_) != model.n_features_in_:
             raise ValueError(f"{len(model.feature_names_in_)} names are given for {model.n_features_in_} columns")
+    if facts["stream"] is not None:
+        weight, n_batches = facts["stream"]
+        counts, usage, totals = (arrays[f"stream.{name}"] for name in ("counts", "usage", "totals"))
+        extra = arrays.get("stream.extra", NOTHING)
+        model._stream = Stream(counts, usage, totals, float(weight), int(n_batches), extra)
+    model._extra = arrays.get("extra", NOTHING)
+    check_fitted(model)
+    return model
+
+
+def check_fitted(model: GridModel) -> None:
+    """Raise unless fitted attributes that were read from a file are those of a model."""
+    geometry = model.geometry_
+    if type(geometry.groups) is not int or geometry.groups < 1:
+        raise ValueError(f"groups are {geometry.groups!r}")
+    if not 0 < model.inverse_temperature_ <= 1 or model.location_prior_ not in validation.LOCATION_PRIORS:
+        raise ValueError(f"inverse temperature {model.inverse_temperature_}, location prior {model.location_prior_!r}")
+    _check_options(model, geometry)
     n_features = model.n_features_in_ // geometry.n_column_sections
     groups = () if geometry.groups == 1 else (geometry.groups,)
     if model.pi_.shape != (*geometry.grid, *groups, n_features) or model.log_prior_.shape != geometry.grid:
@@ -121,12 +141,12 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
     if model.pi_.dtype.name not in validation.DTYPES or model.log_prior_.dtype != model.pi_.dtype:
         raise ValueError(f"pi is {model.pi_.dtype} and log_prior {model.log_prior_.dtype}")
     _check_distributions(model)
-    model._extra = _extra("extra", arrays, geometry)
-    if model.history_.ndim != 1 or model.history_.dtype.kind != "f":
-        raise ValueError(f"history is {model.history_.dtype} of shape {model.history_.shape}")
-    if facts["stream"] is not None:
-        model._stream = _stream(facts["stream"], arrays, (n_features * geometry.groups, *geometry.grid), geometry)
-    return model
+    _check_extra("extra", model._extra, geometry)
+    history = getattr(model, "history_", np.zeros(0))
+    if history.ndim != 1 or history.dtype.kind != "f":
+        raise ValueError(f"history is {history.dtype} of shape {history.shape}")
+    if model._stream is not None:
+        _check_stream(model._stream, (n_features * geometry.groups, *geometry.grid), geometry)
 
 
 def _check_distributions(model: GridModel) -> None:
@@ -151,37 +171,22 @@ def _check_options(model: GridModel, geometry: Geometry) -> None:
         validation.check_init(model.init, geometry, n_features * geometry.groups)
 
 
-def _extra(name: str, arrays: container.Arrays, geometry: Geometry) -> Any:
-    """Return extra parameters or statistics of a model; raise unless they have the shape of its first ones."""
-    extra, shape = arrays.get(name, NOTHING), steps.of(geometry).first_extra(geometry).shape
+def _check_extra(name: str, extra: Any, geometry: Geometry) -> None:
+    """Raise unless extra parameters or statistics of a model have the shape of its first ones."""
+    shape = steps.of(geometry).first_extra(geometry).shape
     if extra.shape != shape or extra.dtype != np.float64 or not np.isfinite(extra).all():
         raise ValueError(f"{name} is {extra.dtype} of shape {extra.shape}, wanted finite float64 of shape {shape}")
-    return extra
 
 
-def _stream(facts: Any, arrays: container.Arrays, shape: tuple[int, ...], geometry: Geometry) -> Stream:
-    """Make again what stepwise EM carries from batch to batch."""
-    weight, n_batches = facts
-    counts, usage, totals = parts = [arrays[f"stream.{name}"] for name in ("counts", "usage", "totals")]
+def _check_stream(stream: Stream, shape: tuple[int, ...], geometry: Geometry) -> None:
+    """Raise unless this is what stepwise EM carries from batch to batch."""
+    parts = stream.counts, stream.usage, stream.totals
     shapes = [part.shape for part in parts]
     if shapes != [shape, shape[1:], shape[:1]] or not all(np.isfinite(part).all() for part in parts):
         raise ValueError(f"stream holds arrays of shapes {shapes}, or numbers that are not finite")
-    stream = Stream(counts, usage, totals, float(weight), int(n_batches), _extra("stream.extra", arrays, geometry))
     if not 0 < stream.weight < np.inf or not 1 <= stream.n_batches < 2**53:
-        raise ValueError(f"stream has weight {weight} after {n_batches} batches")
-    return stream
-
-
-def _set_shape(model: GridModel, facts: dict[str, Any]) -> None:
-    """Set what predictions go by beside the arrays."""
-    shapes = facts["geometry"]
-    kind = model._geometry_type
-    lengths = {each.name: as_shape(shapes[each.name], each.name) for each in fields(kind) if each.name != "groups"}
-    model.geometry_ = kind(**lengths, groups=int(shapes["groups"]))
-    model.inverse_temperature_ = float(facts["inverse_temperature"])
-    model.location_prior_ = str(facts["location_prior"])
-    if not 0 < model.inverse_temperature_ <= 1 or model.location_prior_ not in validation.LOCATION_PRIORS:
-        raise ValueError(f"inverse temperature {model.inverse_temperature_}, location prior {model.location_prior_!r}")
+        raise ValueError(f"stream has weight {stream.weight} after {stream.n_batches} batches")
+    _check_extra("stream.extra", stream.extra, geometry)
 
 
 def _untupled(value: Any) -> Any:
