@@ -50,7 +50,7 @@ def packages_of(path):
 
 def test_at_the_top_there_are_only_packages():
     entries = {path.name for path in SOURCE.iterdir() if path.name != "__pycache__"}
-    assert entries == {"__init__.py", "py.typed", *ORDER}
+    assert entries == {"__init__.py", "__main__.py", "py.typed", *ORDER}
 
 
 @pytest.mark.parametrize("package", ORDER)

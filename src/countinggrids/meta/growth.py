@@ -1,4 +1,4 @@
-"""New items on a map, and maps that grow."""
+"""New items on a map that stays as it is."""
 
 from typing import Any, NamedTuple
 
@@ -8,8 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.data.collection import Collection
 from countinggrids.data.items import Items
+from countinggrids.features.text import Words
 
 Array = NDArray[Any]
+BEFORE, NEW = "before", "new"
+"""Values of the column of items that distinguishes old items from new ones."""
 
 
 class Placement(NamedTuple):
@@ -57,6 +60,40 @@ def place(model: Any, new: Any, collection: Collection | None = None) -> Placeme
         per_token = np.where(tokens > 0, scores / tokens, np.nan)
     places = np.stack(np.unravel_index(cells, model.geometry_.grid), axis=-1)
     return Placement(places, posteriors.astype(np.float64), per_token)
+
+
+def with_new_items(collection: Collection, new: Any) -> Collection:
+    """Append new items to a collection, counted with its extractors.
+
+    Parameters
+    ----------
+    collection : Collection
+        The items of a map.
+    new : Collection, or iterable of str, mapping or Document
+        New items; texts without a known word are left out.
+
+    Returns
+    -------
+    collection : Collection
+        Both; the column `split`, or `arrived` if items have a split of their own, is "before" or "new".
+    """
+    if not isinstance(new, Collection):
+        if not collection.steps or not isinstance(collection.steps[-1], Words):
+            raise TypeError(
+                f"new is a {type(new).__name__} and must be a Collection with the features of {collection!r}; bag the "
+                "new items with its extractors."
+            )
+        new = Collection.from_texts(new, collection.steps[-1])
+    return joined(collection, new)
+
+
+def joined(collection: Collection, new: Collection) -> Collection:
+    """Concatenate collections with the same features; a column tells old items from new ones."""
+    both = Collection.join([collection, new])
+    splits = set(both.items["split"].tolist()) if "split" in both.items else set()
+    column = "split" if splits <= {BEFORE, NEW, ""} else "arrived"
+    both.items = both.items.with_columns(**{column: [BEFORE] * len(collection) + [NEW] * len(new)})
+    return both
 
 
 def _counts(model: Any, new: Any, collection: Collection | None) -> Any:

@@ -1,18 +1,26 @@
 """Methods of a fitted grid as a map of items: regions, places and words as tables, and the page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from countinggrids.data.collection import Collection
 
 if TYPE_CHECKING:
     from countinggrids.meta.growth import Placement
+    from countinggrids.meta.map_growth import Growth
 
 
 class MapMethods:
     """What a fitted grid tells about a collection."""
 
-    def explore(self, collection: Any, height: int = 640, title: str = "", words: Sequence[str] | None = None) -> Any:
+    def explore(
+        self,
+        collection: Any,
+        height: int = 640,
+        title: str = "",
+        words: Sequence[str] | None = None,
+        new: Any = None,
+    ) -> Any:
         """Show a collection on this grid as an interactive map in a notebook.
 
         Parameters
@@ -25,6 +33,9 @@ class MapMethods:
             Heading.
         words : sequence of str, default=None
             Names of the features of plain counts; None numbers them.
+        new : Collection, or iterable of str, mapping or Document, default=None
+            New items, which are placed on the map as it is and colored apart. Texts are counted as those of
+            `collection`.
 
         Returns
         -------
@@ -32,8 +43,12 @@ class MapMethods:
             The map, which a notebook displays.
         """
         from countinggrids.explore import ItemMap, Page
+        from countinggrids.meta import growth
 
-        return Page(ItemMap(self, _collection(collection, words), title), height)
+        shown = _collection(collection, words)
+        if new is not None:
+            shown = growth.with_new_items(shown, new)
+        return Page(ItemMap(self, shown, title), height)
 
     def regions(self, collection: Any, levels: int | Sequence[int] = 3, words: Sequence[str] | None = None) -> Any:
         """Return the regions of the grid as a table.
@@ -122,6 +137,36 @@ class MapMethods:
         from countinggrids.meta import growth
 
         return growth.place(self, new, collection)
+
+    def grow(
+        self, new: Collection, previous: Collection, strength: float = 1.0, callback: Callable[[Any], Any] | None = None
+    ) -> "Growth":
+        """Learn from new items so that the old ones keep their places, and list what changed.
+
+        The expected counts of the old items stay as they are. The new items are annealed beside them, and may use
+        land that is free; where there is too little, the grid is extended. Old cells keep their coordinates.
+
+        Parameters
+        ----------
+        new : Collection
+            New items only. Texts may have words that the old ones lack; images must have been bagged with the
+            extractors of `previous`.
+        previous : Collection
+            The collection that the grid was fitted to.
+        strength : float, default=1.0
+            Weight of the old items, at most 1. With less, the map changes more easily.
+        callback : callable, default=None
+            Called after every iteration with an `Iteration`.
+
+        Returns
+        -------
+        growth : Growth
+            The new model, the collection of all items, and the regions that were born, grew, drifted and died. The
+            model itself stays as it is.
+        """
+        from countinggrids.meta import map_growth
+
+        return map_growth.grow(self, new, previous, strength, callback)
 
 
 def _collection(given: Any, words: Sequence[str] | None) -> Collection:
