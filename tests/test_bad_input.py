@@ -171,3 +171,9 @@ def test_mistake_is_named(mistake):
     act, message = MESSAGES[mistake]
     with pytest.raises(ValueError, match=re.escape(message)):
         act()
+
+
+def test_a_grid_larger_than_the_memory_is_refused_before_any_work():
+    X = sp.csr_array(([1.0, 2.0], ([0, 1], [0, 10**10])), shape=(2, 10**10 + 1))
+    with pytest.raises(ValueError, match=r"grid=\(64, 64\) with 10000000001 features takes .* GB"):
+        cg.CountingGrid((64, 64), (8, 8)).fit(X)

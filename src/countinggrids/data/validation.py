@@ -1,5 +1,6 @@
 """Checks of data and of parameters that depend on it, before any work."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ NO_Y = "no_validation"
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-13, 1e13
 """Limits of all tokens times their weights. Expected counts are divided by histograms down to `em.SMALLEST`, 1e-25:
 beyond the upper limit the quotient may be infinite in float32. Below the lower one, small fractions are lost."""
+GRID_ARRAYS = 4
+"""Arrays of the size of the grid that a fit holds at least."""
 
 
 def check_numbers(model: Any, geometry: Geometry, n_features: int) -> None:
@@ -30,6 +33,25 @@ def check_numbers(model: Any, geometry: Geometry, n_features: int) -> None:
         check_eta(model.eta, geometry, n_features)
     if not isinstance(model.init, str):
         check_init(model.init, geometry, n_features)
+
+
+def check_memory(geometry: Geometry, n_features: int, dtype: Any) -> None:
+    """Raise if the arrays of a grid cannot fit into the memory of this machine."""
+    needed = GRID_ARRAYS * n_features * geometry.n_cells * np.dtype(dtype).itemsize
+    memory = _physical_memory()
+    if needed > memory:
+        raise ValueError(
+            f"grid={geometry.grid} with {n_features} features takes {needed / 1e9:.1f} GB while it is fitted, and this "
+            f"machine has {memory / 1e9:.1f} GB; use fewer cells or fewer features."
+        )
+
+
+def _physical_memory() -> float:
+    """Return the bytes of memory of this machine, infinite where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return np.inf
 
 
 def check_unchanged(model: Any, geometry: Geometry) -> None:

@@ -228,6 +228,7 @@ class GridModel(MapMethods, FittedGrid):
         table, backend = backends.open_bags(self, X, is_fitting=is_fitting)
         n_features = validation.n_features_of(table, geometry)
         validation.check_numbers(self, geometry, n_features)
+        validation.check_memory(geometry, n_features, self.dtype)
         weights = validation.check_weights(sample_weight, table.shape[0])
         validation.check_total(weights, table.tokens)
         return table, weights.astype(table.dtype), n_features, backend
