@@ -112,3 +112,42 @@ def location_prior(q, grid, window, kind):
                 smoothed[add(k, d, grid)] += usage[k]
         usage = smoothed
     return usage / usage.sum()
+
+
+def elastic_step(counts, pi, prior, slip, slips, grid, window, sections, beta=1.0):
+    """Sections that slip: q, expected counts by cell, expected numbers of slips, and log p of each bag.
+
+    `slip` is (*sections, n) with the probability of each of n `slips`.
+    """
+    block = section_shape(window, sections)
+    h = histogram(pi, grid, block)
+    q, log_likelihood = np.zeros((len(counts), *grid)), np.zeros(len(counts))
+    painted, slipped = np.zeros_like(pi), np.zeros_like(slip)
+    for t, bag in enumerate(counts):
+        joint, paths = {}, {}
+        for k in cells(grid):
+            total = prior[k]
+            for s in cells(sections):
+                corner = add(k, section_offset(s, block), grid)
+                terms = []
+                for i, d in enumerate(slips):
+                    place = add(corner, d, grid)
+                    terms.append(slip[s][i] * prod(h[place][z] ** (beta * c) for z, c in enumerate(bag[s]) if c))
+                paths[k, s] = [term / sum(terms) for term in terms]
+                total *= sum(terms)
+            joint[k] = total
+        norm = sum(joint.values())
+        log_likelihood[t] = log(norm)
+        for k, value in joint.items():
+            q[t][k] = value / norm
+            for s in cells(sections):
+                corner = add(k, section_offset(s, block), grid)
+                for i, d in enumerate(slips):
+                    r = q[t][k] * paths[k, s][i]
+                    slipped[s][i] += r
+                    inside = [add(add(corner, d, grid), e, grid) for e in cells(block)]
+                    for z, c in enumerate(bag[s]):
+                        total = sum(pi[j][z] for j in inside)
+                        for j in inside:
+                            painted[j][z] += r * c * pi[j][z] / total
+    return q, painted, slipped, log_likelihood

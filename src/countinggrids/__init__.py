@@ -20,7 +20,14 @@ if TYPE_CHECKING:
         find_regions,
         region_means,
     )
-    from countinggrids.models import CountingGrid, DiscreteEpitome, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
+    from countinggrids.models import (
+        CountingGrid,
+        DiscreteEpitome,
+        ElasticGrid,
+        HybridEpitome,
+        MixtureOfUnigrams,
+        SpatialBagOfWords,
+    )
     from countinggrids.models.storage import load
 
 __version__ = "0.2.0"
@@ -32,6 +39,7 @@ _HOMES = {
     "load": "models.storage",
     "save": "data.estimator_file",
     "CountingGrid": "models",
+    "ElasticGrid": "models",
     "MixtureOfUnigrams": "models",
     "SpatialBagOfWords": "models",
     "DiscreteEpitome": "models",
@@ -56,6 +64,7 @@ __all__ = [
     "Collection",
     "CountingGrid",
     "DiscreteEpitome",
+    "ElasticGrid",
     "GridClassifier",
     "GridClusters",
     "GridNeighbors",

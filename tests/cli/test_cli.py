@@ -34,6 +34,20 @@ def test_fit_writes_a_model_that_the_library_loads(counts, model):
     np.testing.assert_array_equal(loaded.pi_, again.pi_)
 
 
+def test_fit_knows_elastic_grids(counts):
+    path = counts.with_name("elastic.safetensors")
+    options = ["--grid", "6x6", "--window", "4x4", "--sections", "2x2", "--model", "elastic", "--slack", "1x0"]
+    assert RUN.invoke(app, ["fit", str(counts), "-o", str(path), *options]).exit_code == 0
+    assert cg.load(path).slip_.shape == (4, 3, 1)
+    for wrong, message in (
+        (["--slack", "2"], "use --model elastic"),
+        (["--model", "rubber"], "--model=rubber must be"),
+    ):
+        refused = RUN.invoke(app, ["fit", str(counts), "-o", str(counts.with_name("other")), *wrong])
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+
+
 def test_dense_and_sparse_files_give_the_same_places(counts, model):
     places = [
         RUN.invoke(app, ["locate", str(model), str(path)]).stdout for path in (counts, counts.with_suffix(".npy"))

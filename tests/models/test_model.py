@@ -21,6 +21,7 @@ QUICK = {"max_iter": 20, "tol": 1e-2, "random_state": 0, "dtype": "float64"}
 ESTIMATORS = [
     cg.CountingGrid((4, 4), (2, 2), **QUICK),
     cg.CountingGrid((4, 4), (2, 2), **QUICK | {"dtype": "float32"}),
+    cg.ElasticGrid((4, 4), (2, 2), sections=1, **QUICK),
     cg.MixtureOfUnigrams(3, **QUICK),
     cg.SpatialBagOfWords(3, sections=1, **QUICK),
     cg.DiscreteEpitome((4, 4), 1, **QUICK),

@@ -72,7 +72,7 @@ def test_a_downsampled_geometry_keeps_the_capacity_and_the_sections():
 def test_an_upsampled_grid_is_the_small_one_in_more_cells(rng):
     pi = np.moveaxis(rng.dirichlet(np.ones(4), (3, 2)), -1, 0)
     log_prior = np.log(rng.dirichlet(np.ones(6)).reshape(3, 2))
-    fine = upsampled(em.Grid(pi, log_prior), (6, 5), np.random.RandomState(0), POOL)
+    fine = upsampled(em.Grid(pi, log_prior), Geometry.of((6, 5), 2), np.random.RandomState(0), POOL)
     np.testing.assert_allclose(fine.pi.sum(axis=0), 1)
     np.testing.assert_allclose(fine.pi[:, 5, 4], pi[:, 2, 1], atol=0.06)
     assert np.exp(fine.log_prior).sum() == pytest.approx(1)

@@ -24,6 +24,9 @@ BagsFile = Annotated[
     ),
 ]
 
+MODELS = {"counting": "CountingGrid", "elastic": "ElasticGrid"}
+"""Classes of the models that `fit` knows, by name."""
+
 
 def demo(
     folder: Annotated[
@@ -60,6 +63,12 @@ def fit(
         str | None, typer.Option(help="Sections of windows and bags, such as 2x2; by default those of the collection.")
     ] = None,
     paint: Annotated[str | None, typer.Option(help="Finer sections that are painted in the M step.")] = None,
+    kind: Annotated[
+        str, typer.Option("--model", help="The model: counting, or elastic, whose sections may slip.")
+    ] = "counting",
+    slack: Annotated[
+        str | None, typer.Option(help="Cells by which sections of an elastic grid may slip, such as 1 or 1x2.")
+    ] = None,
     max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 500,
     n_init: Annotated[int, typer.Option(help="Number of restarts, of which the best is kept.")] = 1,
     checkpoint: Annotated[
@@ -83,16 +92,13 @@ def fit(
     with common.errors(), common.interruptible(lambda: _advice(checkpoint)):
         common.check_output(output, force)
         common.check_apart([("BAGS", bags)], [("--output", output), ("--checkpoint", checkpoint)])
+        _check_kind(kind, slack)
         texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
         shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
         X = read(bags)
         shapes = complete_shapes(X, shapes)
-        model = countinggrids.CountingGrid(
-            **shapes,  # type: ignore[arg-type]
-            max_iter=max_iter,
-            n_init=n_init,
-            random_state=seed,
-        )
+        options: dict[str, Any] = {"max_iter": max_iter, "n_init": n_init, "random_state": seed}
+        model = _new_model(kind, shapes | _slack(kind, slack) | options)
         with connected(scheduler), progress.fit_bar() as callback:
             counts = X if scheduler is None else _delayed_blocks(bags, X, shapes)
             model.fit(counts, callback=callback, checkpoint=checkpoint)
@@ -102,6 +108,29 @@ def fit(
         if checkpoint is not None:
             checkpoint.resolve().unlink(missing_ok=True)
     common.print_facts(_facts(model) | {"model": str(output)}, as_json)
+
+
+def _check_kind(kind: str, slack: str | None) -> None:
+    """Raise unless the model is known, and has the slack that was given."""
+    if kind not in MODELS:
+        raise ValueError(f"--model={kind} must be one of {', '.join(MODELS)}; use --model counting.")
+    if slack is not None and kind != "elastic":
+        raise ValueError(f"--slack={slack} needs sections that may slip; use --model elastic.")
+
+
+def _slack(kind: str, slack: str | None) -> dict[str, Any]:
+    """Return the slack of an elastic grid as a parameter."""
+    if kind != "elastic":
+        return {}
+    try:
+        cells = tuple(int(part) for part in (slack or "1").split("x"))
+    except ValueError:
+        raise ValueError(f"--slack={slack} must be a number of cells; use for instance --slack 1 or 1x2.") from None
+    return {"slack": cells[0] if len(cells) == 1 else cells}
+
+
+def _new_model(kind: str, parameters: dict[str, Any]) -> Any:
+    return getattr(countinggrids, MODELS[kind])(**parameters)
 
 
 def _advice(checkpoint: Path | None) -> str:

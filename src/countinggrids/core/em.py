@@ -12,7 +12,7 @@ Models differ in their `Geometry`: which sections of a bag are matched in the E 
 step. One iteration is `e_step` followed by `m_step`. Models with another E step are listed in `core.steps`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -88,6 +88,9 @@ class Counts(Protocol):
         """Entries of a bag that are held dense while it is multiplied."""
 
     def rows(self, rows: slice) -> "Counts": ...
+
+    def part(self, sections: Sequence[int], offsets: Sequence[Shape]) -> "Counts":
+        """Return the bags with some sections only, at other offsets."""
 
     def prepare(self, log_h: Array) -> Array:
         """Arrange log h as `match` reads it."""

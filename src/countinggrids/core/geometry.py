@@ -1,7 +1,7 @@
 """The geometry of a model: grid, window and sections."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -41,6 +41,19 @@ def as_shape(value: object, name: str, n_axes: int | None = None) -> Shape:
             f"use {n_axes} lengths for {name}, one per axis."
         )
     return shape
+
+
+def as_slack(value: object, n_axes: int) -> Shape:
+    """Convert the parameter `slack` to a number of cells along each axis, 0 or more; an int stands for all axes."""
+    cells = (value,) * n_axes if isinstance(value, int | np.integer) and not isinstance(value, bool) else value
+    lengths = tuple(cells) if isinstance(cells, Iterable) and not isinstance(cells, str) else ()
+    is_integer = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in lengths)
+    if len(lengths) != n_axes or not is_integer:
+        raise ValueError(
+            f"slack={value!r} must be an integer of at least 0, or one for each of the {n_axes} axes of the grid; "
+            "use for instance slack=1."
+        )
+    return tuple(int(n) for n in lengths)
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,15 @@ class Geometry:
         matched = (1,) * n_axes if sections is None else as_shape(sections, "sections", n_axes)
         painted = matched if paint is None else as_shape(paint, "paint", n_axes)
         return cls(cells, as_shape(window, "window", n_axes), matched, painted)
+
+    def resized(self, grid: Shape, window: Shape) -> "Geometry":
+        """Return the geometry with another grid and window."""
+        return replace(self, grid=grid, window=window)
+
+    def undivided(self) -> "Geometry":
+        """Return the geometry of bags without sections."""
+        ones = (1,) * len(self.grid)
+        return replace(self, matched=ones, painted=ones)
 
     @property
     def n_cells(self) -> int:

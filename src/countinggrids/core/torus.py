@@ -118,7 +118,7 @@ def pad(planes: Array, after: Sequence[int]) -> Array:
     """Repeat the first cells of each axis behind its last, (..., *grid) to (..., *(grid + after))."""
     for axis, length in zip(range(-len(after), 0), after, strict=True):
         if length:
-            planes = np.concatenate([planes, _cut(planes, axis, 0, length)], axis)
+            planes = namespace(planes).concat([planes, _cut(planes, axis, 0, length)], axis=axis)
     return planes
 
 
@@ -127,7 +127,7 @@ def fold(planes: Array, after: Sequence[int]) -> Array:
     for axis, length in zip(range(-len(after), 0), after, strict=True):
         if length:
             size = planes.shape[axis] - length
-            folded = _cut(planes, axis, 0, size).copy()
+            folded = _cut(planes, axis, 0, size) * 1
             _cut(folded, axis, 0, length)[...] += _cut(planes, axis, size, size + length)
             planes = folded
     return planes

@@ -39,6 +39,14 @@ def rows_of(counts: Any, rows: slice) -> Any:
     return sp.csr_array(parts, shape=(rows.stop - rows.start, counts.shape[1]), copy=False)
 
 
+def columns_of(sections: Sequence[int], n_features: int) -> Any:
+    """Return the columns of some sections: a slice, which copies nothing of a dense table, where they are neighbors."""
+    first, last = sections[0], sections[-1]
+    if list(sections) == list(range(first, last + 1)):
+        return slice(first * n_features, (last + 1) * n_features)
+    return (np.array(sections)[:, None] * n_features + np.arange(n_features)).ravel()
+
+
 def as_counts(matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tuning: Tuning | None = None) -> Counts:
     """Choose the form in which bags are multiplied: by BLAS, or non-zero by non-zero."""
     tuning = tuning or current()
@@ -74,6 +82,10 @@ class DenseCounts:
 
     def rows(self, rows: slice) -> "DenseCounts":
         return DenseCounts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid, self.tuning)
+
+    def part(self, sections: Sequence[int], offsets: Offsets) -> "DenseCounts":
+        columns = columns_of(sections, self.n_features)
+        return DenseCounts(self.matrix[:, columns], self.n_features, offsets, self.grid, self.tuning)
 
     def prepare(self, log_h: Array) -> Array:
         return log_h.reshape(self.n_features, -1)
@@ -156,6 +168,10 @@ class SparseCounts:
         if rows == slice(0, self.shape[0]):
             return self
         return SparseCounts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid, self.tuning)
+
+    def part(self, sections: Sequence[int], offsets: Offsets) -> "SparseCounts":
+        columns = columns_of(sections, self.n_features)
+        return SparseCounts(self.matrix[:, columns], self.n_features, offsets, self.grid, self.tuning)
 
     def prepare(self, log_h: Array) -> Array:
         return torus.pad(log_h, self.pad).reshape(self.n_features, -1)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.core import em, torus
+from countinggrids.core import em
 from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.core.geometry import Geometry
 from countinggrids.data.counts import coarsen
@@ -296,10 +296,7 @@ def expected_terms(model: GridModel, X: Any) -> NDArray[np.float32]:
     n_features = n_features_of(X, geometry)
     counts = coarsen(X, n_features, geometry.painted, geometry.matched)
     counts = np.asarray(counts.toarray() if hasattr(counts, "toarray") else counts, dtype=np.float32)
-    q = np.concatenate([part for part, _ in model.iter_posteriors(X)]).astype(np.float32, copy=False)
-    # A section lies at an offset from its window: the posterior over its location is q shifted by the offset.
-    q = q.reshape(-1, *geometry.grid)
-    moved = np.stack([torus.shift(q, tuple(-o for o in offset)) for offset in geometry.matched_offsets], axis=1)
+    moved = model.section_posteriors(X).astype(np.float32, copy=False)
     with one_blas_thread():
         log_h = em.windows_of(model.planes(), geometry, 1.0, default()).log_h
         expected = moved.reshape(-1, geometry.n_cells) @ log_h.reshape(len(log_h), -1).T

@@ -2,7 +2,16 @@
 
 from countinggrids.models.base import GridModel
 from countinggrids.models.counting_grid import CountingGrid
+from countinggrids.models.elastic import ElasticGrid
 from countinggrids.models.epitomes import DiscreteEpitome, HybridEpitome
 from countinggrids.models.mixtures import MixtureOfUnigrams, SpatialBagOfWords
 
-__all__ = ["CountingGrid", "DiscreteEpitome", "GridModel", "HybridEpitome", "MixtureOfUnigrams", "SpatialBagOfWords"]
+__all__ = [
+    "CountingGrid",
+    "DiscreteEpitome",
+    "ElasticGrid",
+    "GridModel",
+    "HybridEpitome",
+    "MixtureOfUnigrams",
+    "SpatialBagOfWords",
+]

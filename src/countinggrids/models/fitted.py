@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids import backends
-from countinggrids.core import arrays, em, sampling, steps
+from countinggrids.core import arrays, em, sampling, steps, torus
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import validation
 from countinggrids.data.collection import Collection
@@ -216,6 +216,12 @@ class FittedGrid(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[mis
         log_likelihood : ndarray of shape (n_block_bags,)
             log p(bag).
         """
+        for counts, windows, pool in self._iter_blocks(X):
+            q, log_likelihood = steps.of(self.geometry_).posterior(counts, windows, pool)
+            yield arrays.fetched(q), log_likelihood
+
+    def _iter_blocks(self, X: Any) -> Iterator[tuple[em.Counts, Any, em.Pool]]:
+        """Iterate over blocks of bags as they are matched, with what they are matched with, and the pool to use."""
         check_is_fitted(self)
         geometry = self.geometry_
         X, _ = self._counts_of(X, geometry)
@@ -223,12 +229,30 @@ class FittedGrid(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[mis
         backend = backends.backend_of(self.device, table.dtype.name)
         weights, n_features = np.ones(table.shape[0], table.dtype), validation.n_features_of(table, geometry)
         with one_blas_thread():
-            step, grid = steps.of(geometry), backend.place(self.planes())
-            windows = step.windows_of(grid, geometry, self.inverse_temperature_, backend.pool)
+            grid = backend.place(self.planes())
+            windows = steps.of(geometry).windows_of(grid, geometry, self.inverse_temperature_, backend.pool)
             for bags in backend.iter_chunks(table, weights, n_features, geometry):
                 for rows in em.blocks(bags, geometry, backend.pool):
-                    q, log_likelihood = step.posterior(bags.rows(rows).matched, windows, backend.pool)
-                    yield arrays.fetched(q), log_likelihood
+                    yield bags.rows(rows).matched, windows, backend.pool
+
+    def section_posteriors(self, X: Any) -> Array:
+        """Return the posterior over the location of every matched section.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features), Collection, path, or blocks
+            Counts, as for `fit`.
+
+        Returns
+        -------
+        q : ndarray of shape (n_bags, n_matched_sections, n_cells)
+            A section lies at an offset from its window, and so does its posterior.
+        """
+        check_is_fitted(self)
+        grid, offsets = self.geometry_.grid, self.geometry_.matched_offsets
+        q = np.concatenate([part for part, _ in self.iter_posteriors(X)]).reshape(-1, *grid)
+        moved = [torus.shift(q, tuple(-d for d in offset)) for offset in offsets]
+        return np.stack(moved, axis=1).reshape(len(q), len(offsets), -1)
 
     def sample(
         self, n_bags: int = 1, n_tokens: int = 100, random_state: Seed = None

@@ -15,6 +15,7 @@ from countinggrids.data import container, estimator_file, validation
 from countinggrids.data.constraints import check_parameters
 from countinggrids.models.base import GridModel
 from countinggrids.models.counting_grid import CountingGrid
+from countinggrids.models.elastic import ElasticGrid
 from countinggrids.models.epitomes import DiscreteEpitome, HybridEpitome
 from countinggrids.models.mixtures import MixtureOfUnigrams, SpatialBagOfWords
 from countinggrids.training.stepwise import Stream
@@ -22,7 +23,7 @@ from countinggrids.training.stepwise import Stream
 FORMAT, VERSION = "model", 2
 CLASSES: dict[str, type[GridModel]] = {
     model.__name__: model
-    for model in (CountingGrid, MixtureOfUnigrams, SpatialBagOfWords, DiscreteEpitome, HybridEpitome)
+    for model in (CountingGrid, ElasticGrid, MixtureOfUnigrams, SpatialBagOfWords, DiscreteEpitome, HybridEpitome)
 }
 TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
 """How far probabilities may be from sum one, by dtype."""

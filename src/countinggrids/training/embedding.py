@@ -7,7 +7,7 @@ metric multidimensional scaling. A few angles and scales are painted as first gr
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -264,7 +264,7 @@ class EmbeddingStart:
     def best(self, layouts: list[Layout]) -> Candidate:
         """Compare angles and scales on a small grid without sections, then reflections of the best on the full grid."""
         ones = (1,) * len(self.geometry.grid)
-        plain = replace(self.geometry, matched=ones, painted=ones)
+        plain = self.geometry.undivided()
         small = downsampled(plain, SEARCH_WIDTH) or plain
         whole = coarsen(self.counts, self.n_features, self.geometry.painted, ones)
         every = itertools.product(layouts, rotations(len(ones)), SCALES)

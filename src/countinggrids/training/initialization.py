@@ -1,6 +1,5 @@
 """Where EM starts: a first grid, or the best of several candidates trained on a small grid and upsampled."""
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from countinggrids.core import em, schedule, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid, Pool
-from countinggrids.core.geometry import Geometry, Shape
+from countinggrids.core.geometry import Geometry
 from countinggrids.core.schedule import Annealing, Pseudocounts, Schedule
 from countinggrids.data.counts import coarsen
 from countinggrids.data.table import Table
@@ -47,17 +46,23 @@ def downsampled(geometry: Geometry, narrowest: int = 1) -> Geometry | None:
     )
     if 2 * prod(grid) > geometry.n_cells:
         return None
-    return replace(geometry, grid=grid, window=window)
+    return geometry.resized(grid, window)
 
 
-def upsampled(grid: Grid, cells: Shape, rng: np.random.RandomState, pool: Pool) -> Grid:
-    """Return a grid with more cells, each a slightly different copy of the cell it comes from."""
+def upsampled(grid: Grid, geometry: Geometry, rng: np.random.RandomState, pool: Pool) -> Grid:
+    """Return a grid with more cells, each a slightly different copy of the cell it comes from.
+
+    Extra parameters are kept, or start anew where the larger grid has others.
+    """
+    cells = geometry.grid
     source = np.ix_(*(np.arange(new) * old // new for new, old in zip(cells, grid.log_prior.shape, strict=True)))
     pi = grid.pi[(slice(None), *source)]
     pi = pi * (1 + UPSAMPLING_NOISE * rng.uniform(size=pi.shape).astype(pi.dtype))
     log_prior = grid.log_prior[source]
     log_prior = log_prior - np.log(np.exp(log_prior).sum())
-    return Grid(em.normalize(pi, 1, pool), log_prior, grid.extra)
+    first = steps.of(geometry).first_extra(geometry)
+    extra = grid.extra if grid.extra.shape == first.shape else first
+    return Grid(em.normalize(pi, 1, pool), log_prior, extra)
 
 
 def schedule_of(

@@ -135,7 +135,7 @@ class Restart:
             grid = initialization.first_grid(model, self.rng, geometry, self.n_features)
         else:
             best = self._best_candidate(small, how)
-            grid = initialization.upsampled(best, geometry.grid, self.rng, self.backend.pool)
+            grid = initialization.upsampled(best, geometry, self.rng, self.backend.pool)
             how = how.for_refining()
         return self._run(stage, 0, self.table, self.weights, geometry, how, grid, self.backend)
 
