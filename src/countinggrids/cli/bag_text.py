@@ -28,9 +28,9 @@ class TokenizerName(StrEnum):
     janome = "janome"
 
 
-def column_option(what: str) -> Any:
-    """Return the option of a column."""
-    return typer.Option(help=f"Column of the {what}: its name, or its number from 1.")
+def column_option(what: str, *names: str) -> Any:
+    """Return the option of a column, with other names than that of the parameter if they are given."""
+    return typer.Option(*names, help=f"Column of the {what}: its name, or its number from 1.")
 
 
 def text(
@@ -38,11 +38,11 @@ def text(
         list[Path], typer.Argument(help="Text files (one document per line), folders (one per file), or tables.")
     ],
     output: bag.Output,
-    column: Annotated[str | None, column_option("text")] = None,
+    column: Annotated[str | None, column_option("text", "--text", "--column")] = None,
     title: Annotated[str | None, column_option("title")] = None,
     link: Annotated[str | None, column_option("link")] = None,
     label: Annotated[str | None, column_option("label")] = None,
-    date: Annotated[str | None, column_option("date")] = None,
+    date: Annotated[str | None, column_option("date or time", "--time", "--date")] = None,
     date_format: Annotated[
         str | None, typer.Option(help="Format of dates, such as %d/%m/%Y; by default the common ones.")
     ] = None,
