@@ -21,7 +21,21 @@ from countinggrids.explore.views import is_text
 from countinggrids.explore.word_index import MOST_BYTES, word_index
 from countinggrids.features.stream import Progress
 
-SCRIPTS = ("torus", "text", "tokens", "search", "source", "layout", "draw", "map", "panel", "play", "controls", "main")
+SCRIPTS = (
+    "torus",
+    "text",
+    "tokens",
+    "search",
+    "source",
+    "layout",
+    "draw",
+    "map",
+    "panel",
+    "play",
+    "controls",
+    "host",
+    "main",
+)
 """Parts of the script, in the order in which they are concatenated."""
 LARGEST = 25.0
 """Default limit for the size of an exported page, in megabytes."""
@@ -174,6 +188,11 @@ class Page:
     text : str
         The page, as HTML.
 
+    Notes
+    -----
+    `selection` and `filter` need a way back from the page to Python, which `pip install 'countinggrids[notebook]'`
+    brings.
+
     Examples
     --------
     >>> import countinggrids as cg
@@ -189,10 +208,23 @@ class Page:
         self.text = standalone(item_map, largest)
         self.height = height
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("selection", "filter", "filters", "items"):
+            raise AttributeError(
+                f"{name!r} needs anywidget, which is not installed; pip install 'countinggrids[notebook]'."
+            )
+        raise AttributeError(f"'Page' object has no attribute {name!r}")
+
     def _repr_html_(self) -> str:
-        source = html.escape(self.text, quote=True)
-        style = f"width:100%;height:{self.height}px;border:1px solid #8884;border-radius:6px"
-        return f'<iframe srcdoc="{source}" style="{style}" sandbox="allow-scripts allow-popups allow-forms"></iframe>'
+        return in_frame(self.text, self.height)
+
+
+def in_frame(text: str, height: int) -> str:
+    """Return HTML that shows a page in a frame of its own."""
+    source = html.escape(text, quote=True)
+    style = f"width:100%;height:{height}px;border:1px solid #8884;border-radius:6px"
+    rights = "allow-scripts allow-popups allow-forms allow-downloads"
+    return f'<iframe srcdoc="{source}" style="{style}" sandbox="{rights}"></iframe>'
 
 
 def _page(title: str, data: str, head: str = "") -> str:

@@ -39,16 +39,18 @@ class MapMethods:
 
         Returns
         -------
-        page : Page
-            The map, which a notebook displays.
+        view : MapWidget or Page
+            The map, which a notebook displays. With anywidget installed it is a widget: `view.selection` has the row
+            numbers of what is selected, and `view.filter(labels=["a"])` shows some of the items.
         """
-        from countinggrids.explore import ItemMap, Page
+        from countinggrids.explore import ItemMap
+        from countinggrids.explore.notebook import shown
         from countinggrids.meta import growth
 
-        shown = _collection(collection, words)
+        items = _collection(collection, words)
         if new is not None:
-            shown = growth.with_new_items(shown, new)
-        return Page(ItemMap(self, shown, title), height)
+            items = growth.with_new_items(items, new)
+        return shown(ItemMap(self, items, title), height)
 
     def regions(self, collection: Any, levels: int | Sequence[int] = 3, words: Sequence[str] | None = None) -> Any:
         """Return the regions of the grid as a table.

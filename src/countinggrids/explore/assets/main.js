@@ -14,6 +14,7 @@ async function main() {
   const panel = new Panel(document.getElementById("detail"), mapData, source, map, act);
   const page = new Explorer(mapData, source, map, panel, act);
   page.start();
+  new Host(page);
   document.body.dataset.ready = "true";
   performance.mark("ready");
 }
