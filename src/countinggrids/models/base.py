@@ -34,12 +34,13 @@ from countinggrids.models.maps import MapMethods
 from countinggrids.training import initialization, stepwise
 from countinggrids.training.callbacks import Callback, VerboseLogger, combined
 from countinggrids.training.restart import Restart, Runs
+from countinggrids.training.sklearn_callbacks import CallbackSupportMixin, FitTask, with_callbacks
 
 Anneal = str | tuple[float, float, float] | None
 Lengths = int | Sequence[int]
 
 
-class GridModel(MapMethods, FittedGrid):
+class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[misc]
     """Base class of the models; a model defines its parameters and its geometry."""
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -100,6 +101,7 @@ class GridModel(MapMethods, FittedGrid):
         return (self.geometry_ if hasattr(self, "geometry_") else self._geometry()).capacity
 
     @whole_or_nothing
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -145,7 +147,9 @@ class GridModel(MapMethods, FittedGrid):
         runs = Runs()
         if checkpoint is not None:
             runs = checkpoints.Checkpoint(checkpoint, checkpoints.identity_of(self, table, weights, n_features), rng)
-        watch = combined(callback, VerboseLogger(self.verbose) if self.verbose else None)
+        data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        task = FitTask(self, data, lambda now: {**self._fitted(now.fetched(), geometry), "fingerprint_": fingerprint})
+        watch = combined(callback, task, VerboseLogger(self.verbose) if self.verbose else None)
         bags = (table, weights, n_features)
         with runs, one_blas_thread():
             results = [
@@ -158,6 +162,7 @@ class GridModel(MapMethods, FittedGrid):
         self.history_ = np.array(best.history)
         self.n_iter_ = len(best.history)
         self.converged_ = best.has_converged
+        task.end()
         self._warn_unless_converged()
         return self
 
@@ -243,14 +248,21 @@ class GridModel(MapMethods, FittedGrid):
             )
 
     def _keep(self, grid: em.Grid, geometry: Geometry) -> None:
+        for name, value in self._fitted(grid, geometry).items():
+            setattr(self, name, value)
+
+    def _fitted(self, grid: em.Grid, geometry: Geometry) -> dict[str, Any]:
+        """Return the attributes that predictions need."""
         by_group = grid.pi.reshape(geometry.groups, -1, *geometry.grid)
         public = np.ascontiguousarray(np.moveaxis(by_group, (0, 1), (-2, -1)))
-        self.pi_ = public if geometry.groups > 1 else public[..., 0, :]
-        self.log_prior_ = grid.log_prior
-        self._extra = grid.extra
-        self.geometry_ = geometry
-        self.inverse_temperature_ = self._beta()
-        self.location_prior_ = self.location_prior
+        return {
+            "pi_": public if geometry.groups > 1 else public[..., 0, :],
+            "log_prior_": grid.log_prior,
+            "_extra": grid.extra,
+            "geometry_": geometry,
+            "inverse_temperature_": self._beta(),
+            "location_prior_": self.location_prior,
+        }
 
     def _beta(self) -> float:
         """Return the inverse temperature at which annealing ends."""

@@ -56,6 +56,10 @@ class Iteration:
     def log_prior(self) -> Array:
         return self._fetched.log_prior
 
+    def fetched(self) -> Grid:
+        """Return the parameters as NumPy arrays, features first."""
+        return self._fetched
+
     @cached_property
     def _fetched(self) -> Grid:
         return self._grid.fetched()
