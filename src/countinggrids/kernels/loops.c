@@ -1,0 +1,187 @@
+/* The inner loops of an EM iteration, for float and for double.
+
+   A table has rows of cells. Rows start `stride` items apart, and may be read and written up to the next multiple of 16
+   items behind their end (see `native.padded_rows`). Entries of sparse bags come with `where`, the position in a table
+   at which the row of their feature starts, shifted to their section. Every cell is summed in the order of the entries,
+   whatever the processor, so that results do not depend on how many cells are worked on at a time. */
+
+#ifndef REAL
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES
+#endif
+
+/* Entries ahead whose rows are fetched from memory: rows are read in no order that the processor could guess. */
+#define AHEAD 8
+/* Vectors of 16 cells that are summed at a time, in registers. */
+#define TILE 8
+
+#define REAL float
+#define NAME(name) name##_float32
+#include "loops.c"
+#undef REAL
+#undef NAME
+#define REAL double
+#define NAME(name) name##_float64
+#include "loops.c"
+
+#else
+
+typedef REAL NAME(vector) __attribute__((vector_size(16 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+
+static inline __attribute__((always_inline)) void NAME(add_rows)(
+    int64_t first, int64_t last, int64_t n_entries, const int64_t *where, const REAL *counts, const REAL *table,
+    REAL *out, int n_vectors, int is_added)
+{
+    NAME(vector) sums[TILE];
+    for (int i = 0; i < n_vectors; i++)
+        sums[i] = (NAME(vector)){0};
+    for (int64_t p = first; p < last; p++) {
+        const REAL *row = table + where[p], *next = table + where[p + AHEAD < n_entries ? p + AHEAD : p];
+        const REAL count = counts[p];
+        for (int i = 0; i < n_vectors; i++)
+            __builtin_prefetch(next + 16 * i);
+        for (int i = 0; i < n_vectors; i++)
+            sums[i] += count * *(const NAME(vector) *)(row + 16 * i);
+    }
+    for (int i = 0; i < n_vectors; i++) {
+        NAME(vector) *cells = (NAME(vector) *)(out + 16 * i);
+        if (is_added)
+            *cells += sums[i];
+        else
+            *cells = sums[i];
+    }
+}
+
+/* out[t, k] = sum of counts * table[where + k] over the entries of bag t, for cells from `start` to `stop`. */
+CLONES void NAME(match)(
+    const int64_t *ends, const int64_t *where, const REAL *counts, int64_t n_bags, const REAL *table, int64_t start,
+    int64_t stop, REAL *out, int64_t out_stride)
+{
+    for (int64_t k = start; k < stop;) {
+        const int is_wide = k + 16 * TILE <= stop;
+        for (int64_t t = 0; t < n_bags; t++) {
+            REAL *cells = out + t * out_stride + k;
+            if (is_wide)
+                NAME(add_rows)(ends[t], ends[t + 1], ends[n_bags], where, counts, table + k, cells, TILE, 0);
+            else
+                NAME(add_rows)(ends[t], ends[t + 1], ends[n_bags], where, counts, table + k, cells, 1, 0);
+        }
+        k += is_wide ? 16 * TILE : 16;
+    }
+}
+
+/* out[target[c] + k] += sum of counts * q[where + k] over the bags of column c, for columns listed in `columns`. */
+CLONES void NAME(paint)(
+    const int64_t *columns, int64_t n_columns, const int64_t *ends, int64_t n_entries, const int64_t *where,
+    const REAL *counts, const REAL *q, int64_t n_cells, const int64_t *target, REAL *out)
+{
+    for (int64_t k = 0; k < n_cells;) {
+        const int is_wide = k + 16 * TILE <= n_cells;
+        for (int64_t c = 0; c < n_columns; c++) {
+            const int64_t column = columns[c], first = ends[column], last = ends[column + 1];
+            REAL *cells = out + target[column] + k;
+            if (first == last)
+                continue;
+            if (is_wide)
+                NAME(add_rows)(first, last, n_entries, where, counts, q + k, cells, TILE, 1);
+            else
+                NAME(add_rows)(first, last, n_entries, where, counts, q + k, cells, 1, 1);
+        }
+        k += is_wide ? 16 * TILE : 16;
+    }
+}
+
+/* The same for bags with few cells: those of bag b are cells[q_ends[b]:q_ends[b + 1]]. */
+void NAME(paint_sparse)(
+    const int64_t *columns, int64_t n_columns, const int64_t *ends, const int32_t *bags, const REAL *counts,
+    const int64_t *q_ends, const int64_t *cells, const REAL *q, const int64_t *target, REAL *out)
+{
+    for (int64_t c = 0; c < n_columns; c++) {
+        const int64_t column = columns[c];
+        REAL *plane = out + target[column];
+        for (int64_t p = ends[column]; p < ends[column + 1]; p++) {
+            const REAL count = counts[p];
+            for (int64_t e = q_ends[bags[p]]; e < q_ends[bags[p] + 1]; e++)
+                plane[cells[e]] += count * q[e];
+        }
+    }
+}
+
+/* Sum runs of `length` neighbors along the middle axis of (n_outer, size, n_inner), in place, by adding copies that are
+   shifted by 1, 2, 4, ... No sums are ever subtracted. `run` and `sum` hold (size + length - 1) * n_inner items. */
+static inline __attribute__((always_inline)) void NAME(sum_axis)(
+    REAL *plane, int64_t n_outer, int64_t size, int64_t n_inner, int64_t length, int is_covering, REAL *run, REAL *sum)
+{
+    const int64_t whole = size * n_inner, extra = (length - 1) * n_inner;
+    for (int64_t outer = 0; outer < n_outer; outer++, plane += whole) {
+        int64_t held = whole + extra, done = 0;
+        if (is_covering) {
+            memcpy(run, plane + whole - extra, extra * sizeof(REAL));
+            memcpy(run + extra, plane, whole * sizeof(REAL));
+        } else {
+            memcpy(run, plane, whole * sizeof(REAL));
+            memcpy(run + whole, plane, extra * sizeof(REAL));
+        }
+        for (int64_t stride = 1; stride <= length; stride *= 2) {
+            if (length & stride) {
+                const REAL *part = run + done * n_inner;
+                if (done == 0)
+                    memcpy(sum, part, whole * sizeof(REAL));
+                else
+                    for (int64_t i = 0; i < whole; i++)
+                        sum[i] += part[i];
+                done += stride;
+            }
+            if (done < length) {
+                held -= stride * n_inner;
+                for (int64_t i = 0; i < held; i++)
+                    run[i] += run[i + stride * n_inner];
+            }
+        }
+        memcpy(plane, sum, whole * sizeof(REAL));
+    }
+}
+
+/* Sum over the window at every cell of some planes, or over the windows that cover it, in place. */
+CLONES void NAME(sum_windows)(
+    REAL *planes, int64_t n_planes, int64_t stride, int64_t n_axes, const int64_t *grid, const int64_t *window,
+    int is_covering, REAL *scratch)
+{
+    int64_t n_cells = 1;
+    for (int64_t axis = 0; axis < n_axes; axis++)
+        n_cells *= grid[axis];
+    for (int64_t z = 0; z < n_planes; z++) {
+        int64_t n_outer = 1;
+        for (int64_t axis = 0; axis < n_axes; axis++) {
+            const int64_t n_inner = n_cells / n_outer / grid[axis];
+            if (window[axis] > 1)
+                NAME(sum_axis)(planes + z * stride, n_outer, grid[axis], n_inner, window[axis], is_covering, scratch,
+                               scratch + 2 * n_cells);
+            n_outer *= grid[axis];
+        }
+    }
+}
+
+/* rows[i, j] += min(value, others[column, j]) for the entries of each sparse row i. */
+CLONES void NAME(add_minima)(
+    const int64_t *ends, const int32_t *columns, const REAL *values, int64_t n_rows, const REAL *others, int64_t n_others,
+    REAL *rows)
+{
+    for (int64_t i = 0; i < n_rows; i++) {
+        REAL *row = rows + i * n_others;
+        for (int64_t p = ends[i]; p < ends[i + 1]; p++) {
+            const REAL value = values[p], *other = others + columns[p] * n_others;
+            for (int64_t j = 0; j < n_others; j++)
+                row[j] += value < other[j] ? value : other[j];
+        }
+    }
+}
+
+#endif
