@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 import countinggrids as cg
 from common import dense_bags, table, text_bags
-from countinggrids.core import em, torus
-from countinggrids.kernels import loops, tuning
+from countinggrids.core import buffers, em, torus
+from countinggrids.kernels import native, tuning
 from countinggrids.reproduce import demo
 
 REPEATS = 3
@@ -71,8 +71,12 @@ def no_feature_pieces():
     em.PLANE_ENTRIES = 2**60
 
 
-def one_count_at_a_time():
-    loops.match, loops.paint = _match, _paint
+def no_compiled_loops():
+    native.library = lambda: None
+
+
+def no_reused_memory():
+    buffers.SMALLEST = 2**60
 
 
 SWITCHES = {
@@ -80,36 +84,13 @@ SWITCHES = {
     "sparse products": no_sparse_products,
     "band sums": no_band_sums,
     "pieces of features": no_feature_pieces,
-    "four counts at a time": one_count_at_a_time,
+    "compiled loops": no_compiled_loops,
+    "reused memory": no_reused_memory,
 }
 
 
 def _retune(**thresholds):
     tuning.use(tuning.Tuning(**thresholds)).__enter__()
-
-
-def _match(ends, columns, values, n_features, log_h, section_start, run_start, out):
-    for t in range(out.shape[0]):
-        out[t] = 0
-        for p in range(ends[t], ends[t + 1]):
-            section, z = divmod(columns[p], n_features)
-            for r in range(run_start.shape[0]):
-                plane, total = log_h[z, section_start[section] + run_start[r] :], out[t, r]
-                for k in range(out.shape[2]):
-                    total[k] += values[p] * plane[k]
-
-
-def _paint(ends, bags, values, n_features, first, last, q, section_start, run_start, out):
-    for z in range(first, last):
-        for section in range(section_start.shape[0]):
-            column = section * n_features + z
-            for r in range(run_start.shape[0]):
-                start = section_start[section] + run_start[r]
-                plane = out[z, start : start + q.shape[2]]
-                for p in range(ends[column], ends[column + 1]):
-                    source = q[bags[p], r]
-                    for k in range(q.shape[2]):
-                        plane[k] += values[p] * source[k]
 
 
 def measure(case, switch):

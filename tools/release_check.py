@@ -58,7 +58,8 @@ def check_contents(archive: Path) -> None:
     """Raise unless an archive has all that the package needs and nothing else."""
     prefix = "" if archive.suffix == ".whl" else "src/"
     package = ROOT / "src" / "countinggrids"
-    wanted = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    built = {"__pycache__"} if archive.suffix == ".whl" else {"__pycache__", "_loops.library"}
+    wanted = [path for path in package.rglob("*") if path.is_file() and not built & set(path.parts)]
     names = names_in(archive)
     missing = {f"{prefix}countinggrids/{path.relative_to(package).as_posix()}" for path in wanted} - names
     foreign = {name for name in names if re.search(r"__pycache__|\.pyc$|\.cg$|(^|/)results/", name)}

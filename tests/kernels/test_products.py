@@ -61,7 +61,8 @@ def test_sparse_bags_are_matched_as_dense_ones_are(rng, grid, offsets):
     dense = DenseCounts(counts.astype(float), 6, offsets, grid)
     sparse = SparseCounts(sp.csr_array(counts), 6, offsets, grid)
     ours, theirs = (
-        each.match(each.prepare(log_h), slice(4, 20), np.empty((16, prod(grid)))) for each in (sparse, dense)
+        each.match(each.prepare(log_h), slice(4, 20), np.empty((16, prod(grid))), Threads(2))
+        for each in (sparse, dense)
     )
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 

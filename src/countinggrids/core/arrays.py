@@ -9,10 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from countinggrids.core import buffers
+
 Array = NDArray[Any]
 """Type of an array. Functions that use `namespace` accept torch tensors too."""
 WITHOUT_FLOAT64 = ("mps",)
 """Types of devices that do not support float64."""
+
+VECTOR = 16
+"""Items that compiled loops work on at a time, and may read or write behind the end of a padded row."""
 
 
 def is_numpy(array: Any) -> bool:
@@ -79,3 +84,38 @@ def summed(array: Any, axis: int) -> Array:
     xp = namespace(array)
     dtype = array.dtype if array.device.type in WITHOUT_FLOAT64 else xp.float64
     return fetched(xp.sum(array, axis=axis, dtype=dtype)).astype(np.float64)
+
+
+def padded_rows(n_rows: int, width: int, dtype: Any, is_zero: bool = False) -> Array:
+    """Allocate a NumPy table whose rows end with room for a vector, (n_rows, width).
+
+    Rows start an odd number of cache lines apart: rows that start at multiples of a power of two would compete for the
+    same few lines of the cache.
+
+    Parameters
+    ----------
+    n_rows, width : int
+        Shape of the table.
+    dtype : dtype
+        Type of its values.
+    is_zero : bool, default=False
+        Whether it holds zeros; otherwise it holds anything.
+
+    Returns
+    -------
+    table : ndarray of shape (n_rows, width)
+        A view of rows that are longer.
+    """
+    line = 64 // np.dtype(dtype).itemsize
+    n_lines = -(-width // VECTOR) * VECTOR // line
+    table = buffers.empty((n_rows, (n_lines + 1 - n_lines % 2) * line), dtype)
+    if is_zero:
+        table[:] = 0
+    return table[:, :width]
+
+
+def rows_like(array: Any, n_rows: int, width: int) -> Any:
+    """Allocate a table, (n_rows, width), of the library, device and dtype of an array; NumPy's has padded rows."""
+    if is_numpy(array):
+        return padded_rows(n_rows, width, array.dtype)
+    return namespace(array).empty((n_rows, width), dtype=array.dtype, device=array.device)

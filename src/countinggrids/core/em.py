@@ -87,6 +87,10 @@ class Counts(Protocol):
     def dense_width(self) -> int:
         """Entries of a bag that are held dense while it is multiplied."""
 
+    @property
+    def matches_cells_apart(self) -> bool:
+        """Whether `match` is fastest with all bags at once, on threads that have some of the cells each."""
+
     def rows(self, rows: slice) -> "Counts": ...
 
     def part(self, sections: Sequence[int], offsets: Sequence[Shape]) -> "Counts":
@@ -95,7 +99,7 @@ class Counts(Protocol):
     def prepare(self, log_h: Array) -> Array:
         """Arrange log h as `match` reads it."""
 
-    def match(self, prepared: Array, rows: slice, out: Array) -> Array:
+    def match(self, prepared: Array, rows: slice, out: Array, pool: "Pool") -> Array:
         """Compute sum_s counts_s . log h[k + d_s], (rows, cells), for some bags."""
 
     def canvas(self, log_h: Array) -> Array:
@@ -138,6 +142,11 @@ class Windows(NamedTuple):
     log_prior: Array
 
 
+def planes_like(pi: Array) -> Array:
+    """Allocate planes of the shape of pi, (features, *grid)."""
+    return arrays.rows_like(pi, len(pi), prod(pi.shape[1:])).reshape(pi.shape)
+
+
 def histograms(pi: Array, block: Shape) -> Array:
     """Average pi over the block at every cell (Eq. h)."""
     return torus.window_sum(pi, block) / prod(block)
@@ -145,7 +154,7 @@ def histograms(pi: Array, block: Shape) -> Array:
 
 def windows_of(grid: Grid, geometry: Geometry, beta: float, pool: Pool) -> Windows:
     """Compute beta log h of the matched blocks; beta is the inverse temperature."""
-    xp, log_h = arrays.namespace(grid.pi), arrays.namespace(grid.pi).empty_like(grid.pi)
+    xp, log_h = arrays.namespace(grid.pi), planes_like(grid.pi)
     block = geometry.block(painted=False)
 
     def fill(features: slice) -> None:
@@ -179,20 +188,22 @@ def posterior(counts: Counts, windows: Windows, pool: Pool) -> tuple[Array, Arra
     log_h, log_prior = windows.log_h, windows.log_prior.reshape(-1)
     n_bags, n_cells = counts.shape[0], log_prior.shape[0]
     prepared = counts.prepare(log_h)
-    q = arrays.namespace(log_h).empty((n_bags, n_cells), dtype=log_h.dtype, device=log_h.device)
+    q = arrays.rows_like(log_h, n_bags, n_cells)
+    in_cache = pieces(n_bags, min(max(1, pool.piece_entries // n_cells), _largest_piece(n_bags, n_bags * n_cells)))
+    if counts.matches_cells_apart:
+        counts.match(prepared, slice(0, n_bags), q, pool)
+        return q, np.concatenate(list(pool.map(lambda rows: softmax(q[rows], log_prior), in_cache)))
 
     def locate(rows: slice) -> Array:
-        joint = counts.match(prepared, rows, out=q[rows])
-        joint += log_prior
-        return softmax(joint)
+        return softmax(counts.match(prepared, rows, q[rows], pool), log_prior)
 
-    most = max(1, min(pool.piece_entries // n_cells, _largest_piece(n_bags, n_bags * n_cells)))
-    return q, np.concatenate(list(pool.map(locate, pieces(n_bags, most))))
+    return q, np.concatenate(list(pool.map(locate, in_cache)))
 
 
-def softmax(scores: Array) -> Array:
-    """Turn log p(bag, cell) into q, in place, and return log p(bag), float64."""
+def softmax(scores: Array, log_prior: Array) -> Array:
+    """Turn log p(bag | cell) into q, in place, and return log p(bag), float64."""
     xp = arrays.namespace(scores)
+    scores += log_prior
     best = xp.max(scores, axis=1)
     scores -= best[:, None]
     q = xp.exp(scores, out=scores)
@@ -222,12 +233,21 @@ def summed_over_bags(q: Array, pool: Pool) -> Array:
     return np.concatenate(list(pool.map(lambda cells: arrays.summed(q[:, cells], axis=0), stripes)))
 
 
-def m_step(grid: Grid, statistics: Statistics, geometry: Geometry, eta: Array, location_prior: str, pool: Pool) -> Grid:
+def m_step(
+    grid: Grid,
+    statistics: Statistics,
+    geometry: Geometry,
+    eta: Array,
+    location_prior: str,
+    pool: Pool,
+    is_in_place: bool = False,
+) -> Grid:
     """Re-estimate pi (Eqs. M1_full, M2, ME) and P (Eqs. pl1, pl2); eta holds pseudocounts, (features,).
 
-    The extra parameters of the grid are kept: `core.steps.Steps.extra_step` re-estimates them.
+    The extra parameters of the grid are kept: `core.steps.Steps.extra_step` re-estimates them. In place, the new pi
+    takes the memory of A.
     """
-    counts = arrays.namespace(grid.pi).empty_like(grid.pi)
+    counts = statistics.A if is_in_place else planes_like(grid.pi)
     block = geometry.block(painted=True)
     pseudocounts = arrays.like(grid.pi, eta).reshape(-1, *(1,) * len(geometry.grid))
 

@@ -4,7 +4,7 @@ Arrays here are *planes*: leading axes of any kind, then the axes of the grid. E
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -12,10 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from countinggrids.core.arrays import Array, namespace
+from countinggrids.core.arrays import Array, is_numpy, namespace
 
 LONGEST_BAND = 64
 """Up to this length of an axis a product with a band matrix beats adding shifted copies, whatever the window."""
+Sum = Callable[[Array, tuple[int, ...], bool], Array | None]
+"""Sums windows of NumPy planes, or the windows that cover a cell; None leaves it to the functions here."""
+_compiled: list[Sum] = []
+
+
+def use_compiled(sum_windows: Sum) -> None:
+    """Sum NumPy planes by compiled loops: `kernels.native` passes its own."""
+    _compiled[:] = [sum_windows]
+
+
+def _compiled_sum(planes: Array, window: Sequence[int], is_covering: bool) -> Array | None:
+    if not _compiled or not is_numpy(planes) or all(length == 1 for length in window):
+        return None
+    return _compiled[0](planes, tuple(window), is_covering)
 
 
 def window_sum(planes: Array, window: Sequence[int]) -> Array:
@@ -35,6 +49,9 @@ def window_sum(planes: Array, window: Sequence[int]) -> Array:
     sums : ndarray or tensor of shape (..., *grid)
         Sum over the window at each cell.
     """
+    sums = _compiled_sum(planes, window, is_covering=False)
+    if sums is not None:
+        return sums
     for axis, length in zip(range(-len(window), 0), window, strict=True):
         if length > 1:
             is_short = planes.shape[axis] <= LONGEST_BAND
@@ -44,6 +61,9 @@ def window_sum(planes: Array, window: Sequence[int]) -> Array:
 
 def covering_sum(planes: Array, window: Sequence[int]) -> Array:
     """Sum, for every cell i, the values at all corners k whose window covers i (the adjoint of `window_sum`)."""
+    sums = _compiled_sum(planes, window, is_covering=True)
+    if sums is not None:
+        return sums
     for axis, length in zip(range(-len(window), 0), window, strict=True):
         if length > 1 and planes.shape[axis] <= LONGEST_BAND:
             planes = _band_sum(planes, length, axis, is_covering=True)

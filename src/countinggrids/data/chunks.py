@@ -17,7 +17,7 @@ MOST_CHUNKS = 64
 """Largest number of chunks, whose statistics are summed in a tree."""
 CHUNK_BAGS = 2048
 """Smallest number of bags of a chunk."""
-BAGS_PER_FEATURE = 1 / 2
+BAGS_PER_FEATURE = 1
 """Smallest number of bags per feature: summing two chunks costs as much as an E step of that many bags."""
 
 
@@ -47,7 +47,7 @@ class Chunks:
 
 def chunk_rows(n_bags: int, n_features: int) -> list[slice]:
     """Cut bags into chunks."""
-    return em.pieces(n_bags, max(-(-n_bags // MOST_CHUNKS), CHUNK_BAGS, int(n_features * BAGS_PER_FEATURE)))
+    return em.pieces(n_bags, max(-(-n_bags // MOST_CHUNKS), CHUNK_BAGS, n_features * BAGS_PER_FEATURE))
 
 
 def bags_of(counts: Any, weights: Any, n_features: int, geometry: Geometry) -> em.Bags:

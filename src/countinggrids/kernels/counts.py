@@ -21,12 +21,13 @@ from countinggrids.core import arrays, torus
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Counts, Pool, pieces
 from countinggrids.core.geometry import Shape
-from countinggrids.kernels import loops
-from countinggrids.kernels.compiling import compiled
+from countinggrids.kernels import native
 from countinggrids.kernels.posterior import compressed
 from countinggrids.kernels.tuning import Tuning, current
 
 Offsets = Sequence[Shape]
+TILE = 128
+"""Cells that compiled loops sum at a time, in registers."""
 
 
 def rows_of(counts: Any, rows: slice) -> Any:
@@ -53,7 +54,8 @@ def as_counts(matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tunin
     entries = prod(matrix.shape)
     is_large = entries * prod(grid) > tuning.small_product
     if sp.issparse(matrix) and is_large and matrix.nnz < tuning.dense_from * entries:
-        return SparseCounts(matrix, n_features, offsets, grid, tuning)
+        kind = SparseProducts if native.library() is None else SparseCounts
+        return kind(matrix, n_features, offsets, grid, tuning)
     return DenseCounts(matrix, n_features, offsets, grid, tuning)
 
 
@@ -74,6 +76,8 @@ class DenseCounts:
         Thresholds; None takes those in force.
     """
 
+    matches_cells_apart = False
+
     def __init__(self, matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tuning: Tuning | None = None):
         self.matrix, self.n_features, self.offsets, self.grid = matrix, n_features, offsets, grid
         self.tuning = tuning or current()
@@ -90,7 +94,7 @@ class DenseCounts:
     def prepare(self, log_h: Array) -> Array:
         return log_h.reshape(self.n_features, -1)
 
-    def match(self, prepared: Array, rows: slice, out: Array) -> Array:
+    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool) -> Array:
         counts = arrays.like(prepared, _dense(self.matrix[rows]))
         arrays.namespace(prepared).matmul(counts[:, self._columns(0)], prepared, out=out)
         for section, offset in enumerate(self.offsets[1:], 1):
@@ -133,7 +137,11 @@ class DenseCounts:
 
 
 class SparseCounts:
-    """Bags multiplied non-zero by non-zero, all sections in one pass over padded planes.
+    """Bags multiplied non-zero by non-zero in compiled loops, all sections in one pass over padded planes.
+
+    A plane is padded by wrapping, so that the shift of a section is one number: the position in the padded plane at
+    which the section starts. Cells are worked on in one run from the first to the last, what lies between the rows of
+    the grid included.
 
     On small grids the transposed counts are kept from one iteration to the next, because transposing them takes a tenth
     of an iteration there.
@@ -152,6 +160,8 @@ class SparseCounts:
         Thresholds; None takes those in force.
     """
 
+    matches_cells_apart = True
+
     def __init__(self, matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tuning: Tuning | None = None):
         self.matrix, self.n_features, self.offsets, self.grid = matrix, n_features, offsets, grid
         self.tuning = tuning or current()
@@ -160,9 +170,7 @@ class SparseCounts:
         self.pad = tuple(max(along) for along in zip(*offsets, strict=True))
         self.padded = tuple(e + p for e, p in zip(grid, self.pad, strict=True))
         self.section_start = np.array([np.ravel_multi_index(offset, self.padded) for offset in offsets])
-        self.cell_start = np.arange(prod(self.padded)).reshape(self.padded)[tuple(slice(n) for n in grid)].ravel()
-        run_length = grid[-1] if any(self.pad) else prod(grid)
-        self.run_start = self.cell_start[::run_length].copy()
+        self.n_positions = int(np.ravel_multi_index([e - 1 for e in grid], self.padded)) + 1
 
     def rows(self, rows: slice) -> "SparseCounts":
         if rows == slice(0, self.shape[0]):
@@ -174,38 +182,92 @@ class SparseCounts:
         return SparseCounts(self.matrix[:, columns], self.n_features, offsets, self.grid, self.tuning)
 
     def prepare(self, log_h: Array) -> Array:
-        return torus.pad(log_h, self.pad).reshape(self.n_features, -1)
+        planes = log_h.reshape(self.n_features, -1)
+        if not any(self.pad) and native.is_padded(planes):
+            return planes
+        table = self.canvas(log_h)
+        table[:] = torus.pad(log_h, self.pad).reshape(self.n_features, -1)
+        return table
 
-    def match(self, prepared: Array, rows: slice, out: Array) -> Array:
-        ends = self.matrix.indptr[rows.start : rows.stop + 1]
-        data = self.matrix.data.astype(prepared.dtype, copy=False)
-        by_run = out.reshape(len(out), self.run_start.size, -1)
-        compiled(loops.match)(
-            ends, self.matrix.indices, data, self.n_features, prepared, self.section_start, self.run_start, by_run
-        )
+    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool) -> Array:
+        ends = self.matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
+        some = slice(ends[0], ends[-1])
+        where = self._positions(self.matrix.indices[some], native.stride_of(prepared))
+        data = self.matrix.data[some].astype(prepared.dtype, copy=False)
+        is_direct = not any(self.pad) and native.is_padded(out)
+        cells = out if is_direct else arrays.padded_rows(len(out), self.n_positions, out.dtype)
+        bags = (ends - ends[0], where, data, len(out))
+
+        def stripe(some: slice) -> None:
+            part = (prepared[:, some.start :], some.stop - some.start, cells[:, some.start :], native.stride_of(cells))
+            native.call("match", out.dtype, *bags, *part)
+
+        list(pool.map(stripe, self._stripes(len(where))))
+        if not is_direct:
+            out[:] = self._cells_of(cells)
         return out
 
     def canvas(self, log_h: Array) -> Array:
-        return np.zeros((self.n_features, prod(self.padded)), log_h.dtype)
+        # Sections that start late are painted from the same run of cells, and end a vector behind the plane.
+        width = prod(self.padded) + (arrays.VECTOR if any(self.pad) else 0)
+        return arrays.padded_rows(self.n_features, width, log_h.dtype, is_zero=True)[:, : prod(self.padded)]
 
     def paint(self, q: Array, canvas: Array, pool: Pool) -> None:
         is_kept = prod(self.grid) <= self.tuning.kept_transpose
         columns = self._kept_columns if is_kept else self.matrix.tocsc()
-        data, few = columns.data.astype(q.dtype, copy=False), compressed(q, self.tuning, pool)
+        ends, data = columns.indptr.astype(np.int64), columns.data.astype(q.dtype, copy=False)
+        target = self._positions(np.arange(columns.shape[1]), native.stride_of(canvas))
+        few = compressed(q, self.tuning, pool)
+        if few is None:
+            q = self._spread(q)
+            where = columns.indices.astype(np.int64) * native.stride_of(q)
+        else:
+            bags, q_ends = columns.indices.astype(np.int32, copy=False), few.indptr.astype(np.int64)
+            cells = self._cell_positions[few.indices]
 
         def stripe(features: slice) -> None:
-            some = (columns.indptr, columns.indices, data, self.n_features, features.start, features.stop)
-            if few is not None:
-                entries = (few.indptr, few.indices, few.data)
-                compiled(loops.paint_sparse)(*some, *entries, self.section_start, self.cell_start, canvas)
+            some = np.arange(features.start, features.stop)[:, None] + self.n_features * np.arange(len(self.offsets))
+            some = some.ravel()
+            if few is None:
+                bags_of_columns = (some, some.size, ends, columns.nnz, where, data)
+                native.call("paint", q.dtype, *bags_of_columns, q, self.n_positions, target, canvas)
             else:
-                runs = q.reshape(q.shape[0], self.run_start.size, -1)
-                compiled(loops.paint)(*some, runs, self.section_start, self.run_start, canvas)
+                entries = (q_ends, cells, few.data)
+                native.call("paint_sparse", q.dtype, some, some.size, ends, bags, data, *entries, target, canvas)
 
         list(pool.map(stripe, self._feature_ranges(columns)))
 
     def planes(self, canvas: Array) -> Array:
         return torus.fold(canvas.reshape(-1, *self.padded), self.pad)
+
+    def _stripes(self, n_entries: int) -> list[slice]:
+        """Cut the positions into stripes of whole tiles, so few that each is worth a call."""
+        n_stripes = min(8, 1 + n_entries * self.n_positions // self.tuning.thread_product)
+        tiles = pieces(-(-self.n_positions // TILE), -(-self.n_positions // TILE // n_stripes) or 1)
+        return [slice(TILE * tile.start, min(TILE * tile.stop, self.n_positions)) for tile in tiles]
+
+    def _positions(self, columns: Array, stride: int) -> Array:
+        """Return where in a table with rows of features each column starts, shifted to its section."""
+        sections, features = np.divmod(columns.astype(np.int64), self.n_features)
+        return features * stride + self.section_start[sections]
+
+    @cached_property
+    def _cell_positions(self) -> Array:
+        """Position of every cell in a padded plane."""
+        positions = np.arange(prod(self.padded)).reshape(self.padded)
+        return positions[tuple(slice(n) for n in self.grid)].ravel()
+
+    def _cells_of(self, positions: Array) -> Array:
+        """Leave out what lies between the rows of the grid."""
+        return positions[:, self._cell_positions] if any(self.pad) else positions
+
+    def _spread(self, q: Array) -> Array:
+        """Return q, (bags, positions), with zeros between the rows of the grid, in padded rows."""
+        if not any(self.pad) and native.is_padded(q):
+            return q
+        table = arrays.padded_rows(len(q), self.n_positions, q.dtype, is_zero=True)
+        table[:, self._cell_positions] = q
+        return table
 
     @cached_property
     def _kept_columns(self) -> sp.csc_array:
@@ -213,11 +275,43 @@ class SparseCounts:
 
     def _feature_ranges(self, columns: sp.csc_array) -> list[slice]:
         """Cut the features into ranges of about equal work, so few that each is worth a call."""
-        n_ranges = min(64, 1 + columns.nnz * prod(self.grid) // self.tuning.thread_product)
+        n_ranges = min(8, 1 + columns.nnz * prod(self.grid) // self.tuning.thread_product)
         uses = np.diff(columns.indptr).reshape(-1, self.n_features).sum(axis=0)
         done = np.cumsum(uses + 1) / (uses + 1).sum()
         cuts = np.unique(np.r_[0, np.searchsorted(done, np.arange(1, n_ranges) / n_ranges), self.n_features])
         return [slice(a, b) for a, b in pairwise(cuts.tolist())]
+
+
+class SparseProducts(DenseCounts):
+    """Sparse bags multiplied by SciPy, section by section, where there are no compiled loops.
+
+    The parameters are those of `SparseCounts`.
+    """
+
+    def __init__(self, matrix: Any, n_features: int, offsets: Offsets, grid: Shape, tuning: Tuning | None = None):
+        super().__init__(matrix, n_features, offsets, grid, tuning)
+        self.dense_width = 0
+
+    def rows(self, rows: slice) -> "SparseProducts":
+        return SparseProducts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid, self.tuning)
+
+    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool) -> Array:
+        counts = rows_of(self.matrix, rows)
+        out[:] = 0
+        for section, offset in enumerate(self.offsets):
+            part = counts[:, self._columns(section)] @ prepared
+            out += torus.shift(part.reshape(-1, *self.grid), offset).reshape(part.shape)
+        return out
+
+    def paint(self, q: Array, canvas: Array, pool: Pool) -> None:
+        few = compressed(q, self.tuning, pool)
+
+        def product(section: int) -> Array:
+            counts = self.matrix[:, self._columns(section)].T
+            return counts @ np.ascontiguousarray(q) if few is None else (counts @ few).toarray()
+
+        for painted, offset in zip(pool.map(product, range(len(self.offsets))), self.offsets, strict=True):
+            canvas += torus.shift(painted.reshape(canvas.shape), [-d for d in offset])
 
 
 def _dense(matrix: Any) -> Array:

@@ -1,7 +1,7 @@
 /* The inner loops of an EM iteration, for float and for double.
 
    A table has rows of cells. Rows start `stride` items apart, and may be read and written up to the next multiple of 16
-   items behind their end (see `native.padded_rows`). Entries of sparse bags come with `where`, the position in a table
+   items behind their end (see `arrays.padded_rows`). Entries of sparse bags come with `where`, the position in a table
    at which the row of their feature starts, shifted to their section. Every cell is summed in the order of the entries,
    whatever the processor, so that results do not depend on how many cells are worked on at a time. */
 
@@ -19,15 +19,17 @@
 
 /* Entries ahead whose rows are fetched from memory: rows are read in no order that the processor could guess. */
 #define AHEAD 8
-/* Vectors of 16 cells that are summed at a time, in registers. */
-#define TILE 8
 
+/* TILE is the number of vectors of 16 cells that are summed at a time, in registers. */
 #define REAL float
+#define TILE 8
 #define NAME(name) name##_float32
 #include "loops.c"
 #undef REAL
+#undef TILE
 #undef NAME
 #define REAL double
+#define TILE 4
 #define NAME(name) name##_float64
 #include "loops.c"
 
@@ -59,13 +61,13 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
     }
 }
 
-/* out[t, k] = sum of counts * table[where + k] over the entries of bag t, for cells from `start` to `stop`. */
+/* out[t, k] = sum of counts * table[where + k] over the entries of bag t, for all cells k. */
 CLONES void NAME(match)(
-    const int64_t *ends, const int64_t *where, const REAL *counts, int64_t n_bags, const REAL *table, int64_t start,
-    int64_t stop, REAL *out, int64_t out_stride)
+    const int64_t *ends, const int64_t *where, const REAL *counts, int64_t n_bags, const REAL *table,
+    int64_t n_cells, REAL *out, int64_t out_stride)
 {
-    for (int64_t k = start; k < stop;) {
-        const int is_wide = k + 16 * TILE <= stop;
+    for (int64_t k = 0; k < n_cells;) {
+        const int is_wide = k + 16 * TILE <= n_cells;
         for (int64_t t = 0; t < n_bags; t++) {
             REAL *cells = out + t * out_stride + k;
             if (is_wide)
@@ -152,7 +154,7 @@ static inline __attribute__((always_inline)) void NAME(sum_axis)(
 /* Sum over the window at every cell of some planes, or over the windows that cover it, in place. */
 CLONES void NAME(sum_windows)(
     REAL *planes, int64_t n_planes, int64_t stride, int64_t n_axes, const int64_t *grid, const int64_t *window,
-    int is_covering, REAL *scratch)
+    int64_t is_covering, REAL *scratch)
 {
     int64_t n_cells = 1;
     for (int64_t axis = 0; axis < n_axes; axis++)

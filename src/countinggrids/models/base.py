@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from countinggrids import backends
-from countinggrids.core import em
+from countinggrids.core import buffers, em
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import validation
@@ -151,7 +151,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         task = FitTask(self, data, lambda now: {**self._fitted(now.fetched(), geometry), "fingerprint_": fingerprint})
         watch = combined(callback, task, VerboseLogger(self.verbose) if self.verbose else None)
         bags = (table, weights, n_features)
-        with runs, one_blas_thread():
+        with runs, one_blas_thread(), buffers.reused():
             results = [
                 Restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
                 for number in range(self.n_init)

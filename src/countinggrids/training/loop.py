@@ -90,7 +90,10 @@ def run_em(
             statistics = batches.e_step(grid, geometry, now.beta)
         else:
             statistics = backend.e_step(chunks, grid, geometry, now.beta)
-        grid, objective = m_step(grid, statistics, geometry, now, schedule.location_prior, backend)
+        # Stepwise EM keeps the statistics of a batch for the next one.
+        rest = (schedule.location_prior, backend, not is_stepwise)
+        grid, objective = m_step(grid, statistics, geometry, now, *rest)
+        del statistics  # its memory is free for the next ones
         check_finite(objective, number)
         history = [*history, objective]
         if observer(number, now.beta, objective, grid):
@@ -106,13 +109,19 @@ def run_em(
 
 
 def m_step(
-    grid: Grid, statistics: Statistics, geometry: Geometry, phase: Phase, location_prior: str, backend: Backend
+    grid: Grid,
+    statistics: Statistics,
+    geometry: Geometry,
+    phase: Phase,
+    location_prior: str,
+    backend: Backend,
+    is_in_place: bool = False,
 ) -> tuple[Grid, float]:
-    """Re-estimate the parameters, and compute the objective per token of those before."""
+    """Re-estimate the parameters, in the memory of the statistics if asked to, and return the objective before."""
     totals = arrays.summed(statistics.A.reshape(len(grid.pi), -1), axis=1)
     eta = phase.eta.of(totals, geometry.n_cells)
     objective = statistics.log_likelihood + em.log_density(grid.pi, eta, backend.pool)
-    new = em.m_step(grid, statistics, geometry, eta, location_prior, backend.pool)
+    new = em.m_step(grid, statistics, geometry, eta, location_prior, backend.pool, is_in_place)
     extra = steps.of(geometry).extra_step(grid, statistics.extra, geometry)
     return new._replace(extra=extra), objective / totals.sum()
 

@@ -23,7 +23,7 @@ from countinggrids.backends.threads import ThreadsBackend
 from countinggrids.core import em, steps
 from countinggrids.core.geometry import Geometry
 from countinggrids.data.chunks import bags_of, chunk_rows
-from countinggrids.kernels.counts import DenseCounts, SparseCounts
+from countinggrids.kernels.counts import DenseCounts, SparseCounts, SparseProducts
 from countinggrids.kernels.threads import Threads, default, one_blas_thread
 
 ATTEMPTS = 3
@@ -165,4 +165,4 @@ def register_sizes() -> None:
 
     # Dask may have looked up the class before: only a function for exactly this class replaces what it found.
     sizeof.register(sp.csr_array, lambda matrix: sum(map(sizeof, vars(matrix).values())))
-    sizeof.register((DenseCounts, SparseCounts), lambda counts: sizeof(counts.matrix))
+    sizeof.register((DenseCounts, SparseCounts, SparseProducts), lambda counts: sizeof(counts.matrix))
