@@ -99,8 +99,8 @@ class Counts(Protocol):
     def prepare(self, log_h: Array) -> Array:
         """Arrange log h as `match` reads it."""
 
-    def match(self, prepared: Array, rows: slice, out: Array, pool: "Pool") -> Array:
-        """Compute sum_s counts_s . log h[k + d_s], (rows, cells), for some bags."""
+    def match(self, prepared: Array, rows: slice, out: Array, pool: "Pool | None" = None) -> Array:
+        """Compute sum_s counts_s . log h[k + d_s], (rows, cells), for some bags, in this thread without a pool."""
 
     def canvas(self, log_h: Array) -> Array:
         """Return zeros that `paint` adds to."""
@@ -192,18 +192,18 @@ def posterior(counts: Counts, windows: Windows, pool: Pool) -> tuple[Array, Arra
     in_cache = pieces(n_bags, min(max(1, pool.piece_entries // n_cells), _largest_piece(n_bags, n_bags * n_cells)))
     if counts.matches_cells_apart:
         counts.match(prepared, slice(0, n_bags), q, pool)
-        return q, np.concatenate(list(pool.map(lambda rows: softmax(q[rows], log_prior), in_cache)))
 
     def locate(rows: slice) -> Array:
-        return softmax(counts.match(prepared, rows, q[rows], pool), log_prior)
+        joint = q[rows] if counts.matches_cells_apart else counts.match(prepared, rows, q[rows])
+        joint += log_prior
+        return softmax(joint)
 
     return q, np.concatenate(list(pool.map(locate, in_cache)))
 
 
-def softmax(scores: Array, log_prior: Array) -> Array:
-    """Turn log p(bag | cell) into q, in place, and return log p(bag), float64."""
+def softmax(scores: Array) -> Array:
+    """Turn log p(bag, cell) into q, in place, and return log p(bag), float64."""
     xp = arrays.namespace(scores)
-    scores += log_prior
     best = xp.max(scores, axis=1)
     scores -= best[:, None]
     q = xp.exp(scores, out=scores)

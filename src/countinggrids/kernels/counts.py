@@ -94,7 +94,7 @@ class DenseCounts:
     def prepare(self, log_h: Array) -> Array:
         return log_h.reshape(self.n_features, -1)
 
-    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool) -> Array:
+    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool | None = None) -> Array:
         counts = arrays.like(prepared, _dense(self.matrix[rows]))
         arrays.namespace(prepared).matmul(counts[:, self._columns(0)], prepared, out=out)
         for section, offset in enumerate(self.offsets[1:], 1):
@@ -189,7 +189,7 @@ class SparseCounts:
         table[:] = torus.pad(log_h, self.pad).reshape(self.n_features, -1)
         return table
 
-    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool) -> Array:
+    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool | None = None) -> Array:
         ends = self.matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
         some = slice(ends[0], ends[-1])
         where = self._positions(self.matrix.indices[some], native.stride_of(prepared))
@@ -202,7 +202,7 @@ class SparseCounts:
             part = (prepared[:, some.start :], some.stop - some.start, cells[:, some.start :], native.stride_of(cells))
             native.call("match", out.dtype, *bags, *part)
 
-        list(pool.map(stripe, self._stripes(len(where))))
+        list((map if pool is None else pool.map)(stripe, self._stripes(len(where))))
         if not is_direct:
             out[:] = self._cells_of(cells)
         return out
@@ -295,7 +295,7 @@ class SparseProducts(DenseCounts):
     def rows(self, rows: slice) -> "SparseProducts":
         return SparseProducts(rows_of(self.matrix, rows), self.n_features, self.offsets, self.grid, self.tuning)
 
-    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool) -> Array:
+    def match(self, prepared: Array, rows: slice, out: Array, pool: Pool | None = None) -> Array:
         counts = rows_of(self.matrix, rows)
         out[:] = 0
         for section, offset in enumerate(self.offsets):
