@@ -17,6 +17,12 @@ QUICK = {"max_iter": 8, "tol": 1.0, "random_state": 0}
 GRID = {"grid": (4, 4), "window": (2, 2), "anneal": (0.3, 1.5, 0.5), **QUICK}
 SMALL = {"grid": (4, 4), "window": (2, 2), "max_iter": 3, "random_state": 0}
 
+
+def corners(image):
+    """Describe each block of four pixels by its first one."""
+    return image[:24:4, :20:4] / 255
+
+
 ESTIMATORS = {
     "counting grid": (cg.CountingGrid(**GRID), BAGS, None),
     "counting grid with sections": (cg.CountingGrid(**GRID, sections=2, location_prior="uniform"), BAGS, None),
@@ -54,6 +60,13 @@ ESTIMATORS = {
     "chi-squared SVM": (baselines.HistogramSVM(), BAGS, PLACES),
     "intersection SVM": (baselines.HistogramSVM("intersection"), BAGS, PLACES),
     "codebook": (features.Codebook(5, random_state=0), list(RNG.random((4, 6, 6, 3))), None),
+    "codebook of angles, soft": (
+        features.Codebook(5, random_state=0, metric="cosine", pca=2, whiten=True, soft=2),
+        list(RNG.random((4, 6, 6, 3))),
+        None,
+    ),
+    "channels": (features.Channels(), list(RNG.random((4, 6, 6, 3))), None),
+    "function": (features.FunctionDescriptors(corners), PHOTOS, None),
     "bagger": (features.Bagger((2, 2), n_features=9), list(RNG.integers(0, 9, (4, 6, 6))), None),
     "colors": (features.Colors(4, step=2, random_state=0), PHOTOS, None),
     "textons": (features.Textons(4, patch=5, step=3, max_side=22, random_state=0), PHOTOS, None),
@@ -74,7 +87,8 @@ def as_bytes(answer):
     if sp.issparse(answer):
         return as_bytes([answer.data, answer.indices.astype(np.int64), answer.indptr.astype(np.int64)])
     if isinstance(answer, features.maps.FeatureMap):
-        return as_bytes([np.asarray(answer), answer.origin, answer.step, answer.patch, answer.size])
+        weights = np.zeros(0) if answer.weights is None else answer.weights
+        return as_bytes([np.asarray(answer), weights, answer.origin, answer.step, answer.patch, answer.size])
     if isinstance(answer, features.stream.Stream):
         return as_bytes(list(answer))
     array = np.asarray(answer)

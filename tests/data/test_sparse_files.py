@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import sandbox
-from countinggrids.data import npy_files, readers, sparse_files
+from countinggrids.data import readers, sparse_files
+from countinggrids.features import npy_files
 
 FORMATS = ("csr", "csc", "bsr", "coo", "dia")
 

@@ -76,18 +76,21 @@ class Collection(LabeledBags):
         ----------
         items : Items
             One row for each image; the column `path` names the files.
-        steps : sequence of transformer
+        steps : sequence of transformer or callable
             Fitted extractors, in order, for instance [DenseSIFT(), Codebook().fit(...)]. Those with
-            on_error="skip" leave out images that cannot be read, and their items.
+            on_error="skip" leave out images that cannot be read, and their items. A function of an image that returns
+            descriptors, (rows, columns, channels), is an extractor too.
         sections : int or tuple of int, default=(1, 1)
             Sections of the bags.
         images : iterable of ndarray or path-like, default=None
-            What to read instead of the column `path`.
+            What to read instead of the column `path`: images, or, where the first step is a `Codebook` or `Channels`,
+            arrays of descriptors of shape (rows, columns, channels), such as `Descriptors`. Crops that show the words
+            are then cut from the files of the column `path`.
         """
         sections = as_shape(sections, "sections", 2)
-        counts, used, skipped = bag_images(items, steps, sections, images)
-        collection = cls(counts, steps[-1].vocabulary_, used, sections, steps)
-        collection.skipped = skipped
+        bagged = bag_images(items, steps, sections, images)
+        collection = cls(bagged.counts, bagged.steps[-1].vocabulary_, bagged.items, sections, bagged.steps)
+        collection.skipped = bagged.skipped
         return collection
 
     @classmethod

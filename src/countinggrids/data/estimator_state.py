@@ -5,6 +5,7 @@ Values that JSON does not have are objects with one key, which names their kind:
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -38,7 +39,7 @@ RECORDS = {
 LOCAL = frozenset({"device", "n_jobs", "verbose", "callback", "on_error"})
 """Parameters that belong to a machine or a session, not to what was fitted."""
 ATTRIBUTE = re.compile(r"_?[a-zA-Z]\w*")
-ILLUSTRATIONS = frozenset({"settings_", "patches_"})
+ILLUSTRATIONS = frozenset({"settings_", "patches_", "name_"})
 """Fitted attributes on which the meaning of features does not depend."""
 FEW_TEXTS = 100
 """Length of a list of texts up to which it is JSON rather than an array."""
@@ -134,7 +135,9 @@ class Encoder:
         name = type(estimator).__name__
         if type(estimator) is not _known(name):
             raise ValueError(f"{name} cannot be saved; use an estimator of countinggrids, or a Pipeline of such ones.")
-        parameters = {key: _plain(value) for key, value in estimator.get_params(deep=False).items() if key not in LOCAL}
+        excluded: frozenset[str] = LOCAL | getattr(type(estimator), "_local", frozenset())
+        parameters = estimator.get_params(deep=False).items()
+        parameters = {key: _plain(value) for key, value in parameters if key not in excluded}
         attributes = {key: value for key, value in vars(estimator).items() if key in _attributes(estimator)}
         node: dict[str, Any] = {"class": name}
         for part, values in (("parameters", parameters), ("attributes", attributes)):
@@ -338,9 +341,11 @@ def _attributes(estimator: Any) -> set[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a parameter as a file holds it: NumPy's numbers as Python's, and no state of a random generator."""
+    """Return a parameter as a file holds it: paths as texts, NumPy's numbers as Python's, no state of a generator."""
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None  # the estimator is fitted, so only a later fit would use it
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return value.item() if isinstance(value, np.generic) else value
 
 

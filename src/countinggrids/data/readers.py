@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from countinggrids.core import em
-from countinggrids.data import collection_file, container, npy_files, sparse_files, validation
+from countinggrids.data import collection_file, container, sparse_files, validation
 from countinggrids.data.table import Files, Table, as_table, named_blocks
+from countinggrids.features import npy_files
 from countinggrids.kernels.counts import rows_of
 
 SURVEY_BAGS = 2**15

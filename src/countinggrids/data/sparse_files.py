@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from countinggrids.data import npy_files
-from countinggrids.data.npy_files import Archive, Header
+from countinggrids.features import npy_files
+from countinggrids.features.npy_files import Archive, Header
 
 Array = NDArray[Any]
 Shape = tuple[int, int]

@@ -1,6 +1,5 @@
 """Readers of folders and of the data sets of the paper; they list images, which the extractors read."""
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from countinggrids.data import npy_files, sparse_files
+from countinggrids.data import sparse_files
 from countinggrids.data.collection import Collection
 from countinggrids.data.items import Items
+from countinggrids.features import npy_files
 from countinggrids.features.delimited import Delimited
+from countinggrids.features.descriptors import natural_key
 from countinggrids.features.documents import Document
 from countinggrids.features.encodings import detect, read_text
 from countinggrids.features.image_files import is_image_path
@@ -109,7 +110,7 @@ def frames(path: str | Path, labels: str | Path | None = None) -> Items:
     """
     root, paths = _images(path)
     inner = sorted(
-        (each.relative_to(root) for each in paths), key=lambda each: (_natural(each.parent), _natural(each.name))
+        (each.relative_to(root) for each in paths), key=lambda each: (natural_key(each.parent), natural_key(each.name))
     )
     sequences = [each.parent.as_posix() for each in inner]
     times = _numbered(sequences)
@@ -173,7 +174,7 @@ def ietower(path: str | Path, table: str | Path, held_out: float = 0.3, random_s
     root = _folder(path)
     rows = list(_table(table).rows(Notes()))
     inner = [Path("ietower", *Path(row["image_path"]).parts[1:]) for row in rows]
-    order = sorted((i for i in range(len(rows)) if (root / inner[i]).is_file()), key=lambda i: _natural(inner[i]))
+    order = sorted((i for i in range(len(rows)) if (root / inner[i]).is_file()), key=lambda i: natural_key(inner[i]))
     if not order:
         raise ValueError(
             f"{root} has none of the frames of {table}; expected ietower/FLOOR/FILE in it; check the path."
@@ -295,12 +296,6 @@ def _images(path: str | Path) -> tuple[Path, list[Path]]:
     if not paths:
         raise ValueError(f"{root} has no images; expected files such as .jpg or .png; check the path.")
     return root, paths
-
-
-def _natural(name: object) -> list[tuple[bool, int, str]]:
-    """Return a sort key by which frame_2 comes before frame_10."""
-    parts = re.split(r"([0-9]+)", str(name))  # every second part is a number
-    return [(i % 2 == 1, int(part) if i % 2 else 0, part) for i, part in enumerate(parts)]
 
 
 def _numbered(sequences: Iterable[str]) -> list[int]:

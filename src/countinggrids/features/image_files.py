@@ -79,6 +79,14 @@ def read_bytes(content: bytes, is_color: bool = True, max_side: int | None = Non
         return _decoded(file, lambda image: _finished(image, is_color, max_side))
 
 
+def resized(pixels: NDArray[np.uint8], size: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Resize an image to a height and a width, whatever that does to its proportions."""
+    if pixels.shape[:2] == size:
+        return pixels
+    image = pillow().fromarray(pixels)
+    return np.asarray(image.resize((size[1], size[0]), pillow().Resampling.BILINEAR))
+
+
 def mirrored(images: Iterable[Any], is_color: bool = False) -> Iterator[NDArray[np.uint8]]:
     """Flip images horizontally, one at a time, to augment training data.
 

@@ -119,3 +119,10 @@ def nearest(vectors: Array, centers: Array) -> NDArray[np.int32]:
     half = (centers**2).sum(axis=1) / 2
     starts = range(0, len(vectors), BLOCK)
     return np.concatenate([(half - vectors[i : i + BLOCK] @ centers.T).argmin(axis=1) for i in starts]).astype(np.int32)
+
+
+def squared_distances(vectors: Array, centers: Array) -> Array:
+    """Return the squared distance of every vector to every center, (n_vectors, n_centers), at least 0."""
+    products = vectors @ centers.T
+    distances = (vectors**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1) - 2 * products
+    return np.maximum(distances, 0)

@@ -26,7 +26,7 @@ class FeatureMap:
     size : tuple of int
         Height and width of the image.
     image : ndarray of shape (height, width) or (height, width, 3), default=None
-        The pixels, if a codebook may need patches of them.
+        The pixels, if a codebook may need patches of them; those of a resized image, if patches are cut from that.
     weights : ndarray of shape (n_rows, n_columns, n_dimensions), default=None
         How much each feature of a place counts.
     n_features : int, default=None
@@ -88,8 +88,8 @@ class FeatureMap:
         rows, columns = self.corners()
         at_row, at_column = np.divmod(places, self.shape[1])
         inside = np.arange(self.patch)
-        down = np.clip(rows[at_row, None] + inside, 0, self.size[0] - 1)
-        across = np.clip(columns[at_column, None] + inside, 0, self.size[1] - 1)
+        down = np.clip(rows[at_row, None] + inside, 0, self.image.shape[0] - 1)
+        across = np.clip(columns[at_column, None] + inside, 0, self.image.shape[1] - 1)
         return self.image[down[:, :, None], across[:, None, :]]
 
 

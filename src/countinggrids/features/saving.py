@@ -14,6 +14,8 @@ class Saveable:
     A class checks its fitted attributes in `_restored`, because a file can hold anything.
     """
 
+    _local: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that a file does not hold, because they are code."""
     _rebuilt: ClassVar[frozenset[str]] = frozenset()
     """Fitted attributes that a file does not hold, because `_restored` computes them."""
 

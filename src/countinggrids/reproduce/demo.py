@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from countinggrids.core.alignment import Alignment, align
-from countinggrids.data import container, npy_files
+from countinggrids.data import container
 from countinggrids.data.collection import Collection
 from countinggrids.data.items import Items
 from countinggrids.explore import ItemMap, export
 from countinggrids.explore.pictures import encoded
+from countinggrids.features import npy_files
 from countinggrids.features.bagger import bag
 from countinggrids.features.vocabulary import Vocabulary
 from countinggrids.models import CountingGrid

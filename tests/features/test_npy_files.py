@@ -6,7 +6,8 @@ import struct
 import numpy as np
 import pytest
 
-from countinggrids.data import container, npy_files, readers
+from countinggrids.data import container, readers
+from countinggrids.features import npy_files
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
