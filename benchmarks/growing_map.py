@@ -75,9 +75,9 @@ class Grid:
 
     def add(self, new):
         """Grow the map, and return what moved."""
-        growth = self.model.grow(new, self.collection)
+        growth = self.model.grow(new, self.collection, regions=self.regions)
         n_old = len(self.collection)
-        regions = cg.find_regions(growth.model, growth.collection)
+        regions = growth.regions
         places = growth.model.locate(growth.collection)[n_old:]
         side = np.sqrt(np.prod(growth.model.geometry_.grid))
         facts = {

@@ -179,9 +179,8 @@ def test_a_model_of_other_features_is_refused(stories, walks, tmp_path):
 
 
 def test_a_notebook_shows_the_page_in_a_frame(story_map):
-    shown = story_map.model.explore(story_map.collection, height=500)
-    assert isinstance(shown, Page)
+    shown = Page(story_map, height=500)
     code = shown._repr_html_()
     assert code.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
     assert "height:500px" in code
-    assert 'sandbox="allow-scripts allow-popups allow-forms"' in code
+    assert 'sandbox="allow-scripts allow-popups allow-forms allow-downloads"' in code

@@ -90,6 +90,21 @@ def test_a_grown_map_grows_again_is_saved_and_its_changes_are_a_table(growth, tm
     assert again.to_json()[0]["n_new"] == table["n_new"].max()
 
 
+def test_old_regions_stay_with_their_names_and_new_land_has_its_own(model, previous, growth):
+    old, new = cg.find_regions(model, previous), growth.regions
+    for level in range(3):
+        before = [old.regions[i].name for i in old.items[level]]
+        after = [new.regions[i].name for i in new.items[level][: len(previous)]]
+        assert np.mean([a == b for a, b in zip(before, after, strict=True)]) > 0.95
+        settlers = new.items[level][len(previous) :]
+        names = {region.name for region in old.level(level)}
+        assert np.mean([new.regions[i].name not in names for i in settlers]) > 0.8
+        for region in new.level(level):
+            assert (
+                region.parent is None or (new.labels[level - 1][new.labels[level] == region.id] == region.parent).all()
+            )
+
+
 def test_a_split_of_the_users_own_is_kept(previous):
     mine = previous.take(range(5))
     mine.items = mine.items.with_columns(split=["train"] * 5)

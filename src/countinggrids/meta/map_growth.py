@@ -18,7 +18,7 @@ from countinggrids.features.vocabulary import Vocabulary
 from countinggrids.meta.growth import joined
 from countinggrids.meta.map_tables import data_frame
 from countinggrids.meta.region import Region, Regions
-from countinggrids.meta.regions import find_regions
+from countinggrids.meta.regions import extend_regions, find_regions
 from countinggrids.models.counting_grid import CountingGrid
 from countinggrids.models.growing import grow as grow_model
 from countinggrids.training.callbacks import Callback
@@ -78,6 +78,8 @@ class Growth:
     collection : Collection
         The old items, then the new ones; the column `split`, or `arrived` if items have a split of their own, is
         "before" or "new".
+    regions : Regions
+        Regions of the new map; those of the old one stay, with their names.
     changes : list of Change
         Births, growth, drift and deaths of regions, those with most new items first.
     moved : ndarray of shape (n_old,)
@@ -88,6 +90,7 @@ class Growth:
 
     model: Any
     collection: Collection
+    regions: Regions
     changes: list[Change]
     moved: NDArray[np.float64]
     was_free: NDArray[np.bool_]
@@ -109,7 +112,12 @@ class Growth:
 
 
 def grow(
-    model: Any, new: Collection, previous: Collection, strength: float = 1.0, callback: Callback | None = None
+    model: Any,
+    new: Collection,
+    previous: Collection,
+    strength: float = 1.0,
+    callback: Callback | None = None,
+    regions: Regions | None = None,
 ) -> Growth:
     """Learn from new items, so that the old ones keep their places; see `CountingGrid.grow`."""
     check_is_fitted(model)
@@ -123,8 +131,8 @@ def grow(
     after = grown.locate(together)
     away = torus.displacement(before, after[:n_old], grown.geometry_.grid)
     moved = np.sqrt((away.astype(np.float64) ** 2).sum(axis=-1))
-    changes = _Changes(model, grown, previous, together, after, moved, was_free).rows()
-    return Growth(grown, together, changes, moved, was_free)
+    changes = _Changes(model, grown, previous, together, after, moved, was_free, regions)
+    return Growth(grown, together, changes.new, changes.rows(), moved, was_free)
 
 
 def combined(previous: Collection, new: Collection) -> Collection:
@@ -204,10 +212,12 @@ class _Changes:
         places: Array,
         moved: Array,
         was_free: Array,
+        regions: Regions | None,
     ):
         self.together, self.moved, self.was_free = together, moved, was_free
         self.n_old, self.grid = len(previous), model.geometry_.grid
-        self.old, self.new = find_regions(old_model, previous), find_regions(model, together)
+        self.old = find_regions(old_model, previous) if regions is None else regions
+        self.new = extend_regions(self.old, model, together)
         self.places = tuple(places.T)
         self.is_new = np.arange(len(together)) >= self.n_old
         self.counts = together.coarsen((1,) * len(together.sections)).counts

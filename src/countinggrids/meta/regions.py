@@ -1,7 +1,8 @@
 """Regions of a grid: connected, nested at several levels, with names."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,19 +67,101 @@ def find_regions(
     >>> sorted(region.n_items for region in regions.regions)
     [20, 20]
     """
-    check_is_fitted(model)
-    _check_grid(model)
-    collection = collection.for_model(model)
-    if posteriors is None:
-        posteriors = sparse_posteriors(model, collection.counts)
-    grid, window = (_two_axes(shape) for shape in (model.geometry_.grid, model.geometry_.window))
-    usage = np.asarray(posteriors.sum(axis=0), dtype=np.float64).reshape(grid)
-    smooth = gaussian_filter(usage, SMOOTHING * np.array(window), mode="wrap")
-    weights = np.maximum(smooth, 1e-3 * smooth.mean())
-    n_regions = _numbers(levels, len(collection), usage.size)
-    partitions = ward_levels(_points(model, grid, window, weights.ravel()), weights.ravel(), grid, n_regions)
-    is_empty = smooth < EMPTY * smooth.mean()
-    return RegionBuilder(collection, posteriors, grid, window, partitions).build(is_empty)
+    land = Land.of(model, collection, posteriors)
+    n_regions = _numbers(levels, len(collection), land.weights.size)
+    return land.regions(ward_levels(land.points, land.weights, land.grid, n_regions))
+
+
+def extend_regions(previous: Regions, model: Any, collection: Collection) -> Regions:
+    """Find the regions of a map that has grown: the old ones stay, with their names, and new land is partitioned.
+
+    Parameters
+    ----------
+    previous : Regions
+        Regions of the map before.
+    model : estimator
+        The model that has grown; cells of the old grid have the same coordinates.
+    collection : Collection
+        All items, the old ones first.
+
+    Returns
+    -------
+    regions : Regions
+        Old and new regions, at the same levels.
+    """
+    land = Land.of(model, collection)
+    old = tuple(slice(length) for length in previous.grid)
+    is_open = np.ones(land.grid, bool)
+    is_open[old] = previous.is_empty & ~land.is_empty[old]
+    n_settlers = land.usage[is_open].sum() / max(land.usage[~is_open].sum(), 1e-9)
+    n_new = [max(1, round(len(previous.level(level)) * n_settlers)) for level in range(len(previous.labels))]
+    found = ward_levels(land.points, land.weights, land.grid, n_new, is_open.ravel())
+    partitions = []
+    for labels, new in zip(previous.labels, found, strict=True):
+        kept = np.zeros(land.grid, np.int64)
+        kept[old] = labels
+        partitions.append(np.where(is_open.ravel(), len(previous.regions) + new, kept.ravel()))
+    return _with_old_names(land.regions(partitions), previous, is_open)
+
+
+def _with_old_names(regions: Regions, previous: Regions, is_open: Array) -> Regions:
+    """Return regions in which those that were there before have their old names."""
+    named = []
+    for region in regions.regions:
+        cells = np.argwhere((regions.labels[region.level] == region.id) & ~is_open)
+        name = previous.regions[previous.labels[region.level][tuple(cells[0])]].name if len(cells) else region.name
+        named.append(replace(region, name=name))
+    return replace(regions, regions=tuple(named))
+
+
+class Land(NamedTuple):
+    """What a grid is partitioned by.
+
+    Attributes
+    ----------
+    collection : Collection
+        The items, at the sections of the model.
+    posteriors : csr_array of shape (n_items, n_cells)
+        Posterior of each item.
+    grid, window : tuple of int
+        Rows and columns.
+    points : ndarray of shape (n_cells, n_features)
+        Square roots of the histograms of windows.
+    weights : ndarray of shape (n_cells,)
+        Smoothed usage, never zero.
+    usage : ndarray of shape (n_rows, n_columns)
+        Posteriors summed over items.
+    is_empty : ndarray of bool of shape (n_rows, n_columns)
+        Windows near which there are hardly any items.
+    """
+
+    collection: Collection
+    posteriors: sp.csr_array
+    grid: tuple[int, int]
+    window: tuple[int, int]
+    points: Array
+    weights: Array
+    usage: Array
+    is_empty: Array
+
+    @classmethod
+    def of(cls, model: Any, collection: Collection, posteriors: sp.csr_array | None = None) -> "Land":
+        """Compute it from a fitted model and its items."""
+        check_is_fitted(model)
+        _check_grid(model)
+        collection = collection.for_model(model)
+        if posteriors is None:
+            posteriors = sparse_posteriors(model, collection.counts)
+        grid, window = (_two_axes(shape) for shape in (model.geometry_.grid, model.geometry_.window))
+        usage = np.asarray(posteriors.sum(axis=0), dtype=np.float64).reshape(grid)
+        smooth = gaussian_filter(usage, SMOOTHING * np.array(window), mode="wrap")
+        weights = np.maximum(smooth, 1e-3 * smooth.mean()).ravel()
+        points = _points(model, grid, window, weights)
+        return cls(collection, posteriors, grid, window, points, weights, usage, smooth < EMPTY * smooth.mean())
+
+    def regions(self, partitions: list[Array]) -> Regions:
+        """Return the regions of nested partitions, with names."""
+        return RegionBuilder(self.collection, self.posteriors, self.grid, self.window, partitions).build(self.is_empty)
 
 
 def _check_grid(model: Any) -> None:

@@ -8,6 +8,7 @@ from countinggrids.data.collection import Collection
 if TYPE_CHECKING:
     from countinggrids.meta.growth import Placement
     from countinggrids.meta.map_growth import Growth
+    from countinggrids.meta.region import Regions
 
 
 class MapMethods:
@@ -141,7 +142,12 @@ class MapMethods:
         return growth.place(self, new, collection)
 
     def grow(
-        self, new: Collection, previous: Collection, strength: float = 1.0, callback: Callable[[Any], Any] | None = None
+        self,
+        new: Collection,
+        previous: Collection,
+        strength: float = 1.0,
+        callback: Callable[[Any], Any] | None = None,
+        regions: "Regions | None" = None,
     ) -> "Growth":
         """Learn from new items so that the old ones keep their places, and list what changed.
 
@@ -159,6 +165,8 @@ class MapMethods:
             Weight of the old items, at most 1. With less, the map changes more easily.
         callback : callable, default=None
             Called after every iteration with an `Iteration`.
+        regions : Regions, default=None
+            Regions of the old map, such as those of a `Growth` before; None finds them.
 
         Returns
         -------
@@ -168,7 +176,7 @@ class MapMethods:
         """
         from countinggrids.meta import map_growth
 
-        return map_growth.grow(self, new, previous, strength, callback)
+        return map_growth.grow(self, new, previous, strength, callback, regions)
 
 
 def _collection(given: Any, words: Sequence[str] | None) -> Collection:
