@@ -32,5 +32,6 @@ plt.show()
 # The numbers are windows within one cell of their place, up to one common shift. ``history_`` of the last model shows
 # the objective of plain EM, which never falls:
 
-plot.history(model)
+figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+plot.history(model, ax)
 plt.show()

@@ -98,7 +98,7 @@ class ElasticGrid(GridModel):
 
     @property
     def slip_(self) -> Array:
-        """Probability of each offset by which a section slips, (n_sections, *offsets)."""
+        """Probability of each offset by which a section slips."""
         return np.exp(self._extra)
 
     def section_posteriors(self, X: Any) -> Array:
