@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from countinggrids.core.geometry import Geometry
 from countinggrids.data import sparse_files
 from countinggrids.data.container import Texts
 from countinggrids.data.parameter_types import check_types
@@ -30,12 +31,8 @@ from countinggrids.features.saving import Saveable
 PACKAGES = ("countinggrids.models", "countinggrids.meta", "countinggrids.features")
 """Where the classes that files may name are looked for, besides scikit-learn's Pipeline."""
 ABSTRACT = ("GridModel",)
-RECORDS = {
-    "Chain": "countinggrids.meta.chain",
-    "Geometry": "countinggrids.core.geometry",
-    "Stream": "countinggrids.training.stepwise",
-}
-"""Named tuples and data classes that fitted attributes may be, with their modules."""
+RECORDS = {"Chain": "countinggrids.meta.chain", "Stream": "countinggrids.training.stepwise"}
+"""Named tuples that fitted attributes may be, with their modules; geometries are records too."""
 LOCAL = frozenset({"device", "n_jobs", "verbose", "callback", "on_error"})
 """Parameters that belong to a machine or a session, not to what was fitted."""
 ATTRIBUTE = re.compile(r"_?[a-zA-Z]\w*")
@@ -215,7 +212,7 @@ class Encoder:
     def _record(self, value: Any) -> Any:
         """Encode the fields of a named tuple or a data class."""
         name = type(value).__name__
-        if name not in RECORDS:
+        if type(value) is not _record_type(name):
             raise TypeError(f"{name} cannot be saved")
         names = [field.name for field in fields(value)] if is_dataclass(value) else value._fields
         return {"record": [name, {each: self.encode(getattr(value, each), each) for each in names}]}
@@ -295,7 +292,9 @@ class Decoder:
     def record(self, content: Any) -> Any:
         """Return a named tuple or a data class."""
         name, values = content
-        cls = getattr(import_module(RECORDS[name]), name)
+        cls = _record_type(name)
+        if cls is None:
+            raise ValueError(f"record {name!r:.80} is not one of countinggrids")
         return cls(**{key: self.decode(value) for key, value in values.items()})
 
     def csr(self, content: Any) -> sp.csr_array:
@@ -332,6 +331,15 @@ def _known(name: Any) -> Any:
     homes = [package for package in map(import_module, PACKAGES) if name in package.__all__]
     cls = getattr(homes[0], name) if homes else None
     return cls if isinstance(cls, type) and issubclass(cls, Saveable) and name not in ABSTRACT else None
+
+
+def _record_type(name: Any) -> Any:
+    """Return the named tuple or the geometry that files may call by a name, or None."""
+    if name in RECORDS:
+        return getattr(import_module(RECORDS[name]), name)
+    import_module(PACKAGES[0])  # with the geometries of all models
+    geometries: list[type[Geometry]] = [Geometry, *Geometry.__subclasses__()]
+    return next((each for each in geometries if each.__name__ == name), None)
 
 
 def _attributes(estimator: Any) -> set[str]:

@@ -130,8 +130,8 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
 def check_fitted(model: GridModel) -> None:
     """Raise unless fitted attributes that were read from a file are those of a model."""
     geometry = model.geometry_
-    if type(geometry.groups) is not int or geometry.groups < 1:
-        raise ValueError(f"groups are {geometry.groups!r}")
+    if type(geometry) is not model._geometry_type or type(geometry.groups) is not int or geometry.groups < 1:
+        raise ValueError(f"the geometry is {geometry!r:.80}")
     if not 0 < model.inverse_temperature_ <= 1 or model.location_prior_ not in validation.LOCATION_PRIORS:
         raise ValueError(f"inverse temperature {model.inverse_temperature_}, location prior {model.location_prior_!r}")
     _check_options(model, geometry)
