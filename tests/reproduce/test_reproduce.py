@@ -405,15 +405,24 @@ def test_the_command_writes_report_picture_and_page(tmp_path):
     ("name", "message"),
     [
         ("nothing", "name='nothing' must be an experiment; use one of station, trees"),
-        ("scenes15", r"15scenes\.tar is not in the folder of the data sets; set --data to it"),
-        ("sequences", r"ietower\.tar and ietower\.csv are not in the folder of the data sets"),
-        ("indoor67", r"neither indoor67 nor 15scenes\.tar is in the folder of the data sets"),
-        ("panning", "panoramas is not in the folder of the data sets"),
+        (
+            "scenes15",
+            r"15scenes\.tar must be in the folder of the data sets \(looked in no folder, because",
+        ),
+        ("sequences", r"ietower\.tar and ietower\.csv must be in the folder of the data sets"),
+        ("indoor67", r"indoor67 or 15scenes\.tar must be in the folder of the data sets"),
+        ("panning", "panoramas must be in the folder of the data sets"),
     ],
 )
 def test_missing_data_and_wrong_names_are_refused(tmp_path, name, message):
     with pytest.raises(ValueError, match=message):
         reproduce.reproduce(name, tmp_path, is_quick=True)
+
+
+def test_the_folder_that_was_looked_in_is_named(tmp_path):
+    for name in ("scenes15", "sequences", "indoor67", "panning"):
+        with pytest.raises(ValueError, match=rf"looked in {tmp_path}\); set --data or COUNTINGGRIDS_DATA to it"):
+            reproduce.reproduce(name, tmp_path / "out", data=tmp_path, is_quick=True)
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from countinggrids.cli import common, progress
+from countinggrids.cli.descriptor_options import (
+    DescriptorsFolder,
+    Kind,
+    Learned,
+    MetricOption,
+    Onnx,
+    Own,
+    Pca,
+    Skip,
+    Soft,
+    Tensor,
+    Whiten,
+)
 
 if TYPE_CHECKING:
     from countinggrids.data.collection import Collection
     from countinggrids.data.items import Items
 
 app = typer.Typer(help="Count the features of images, frames or texts.", no_args_is_help=True)
-
-
-class Kind(StrEnum):
-    """Features of images."""
-
-    sift = "sift"
-    colors = "colors"
-    textons = "textons"
-    labels = "labels"
 
 
 class Layout(StrEnum):
@@ -70,6 +74,15 @@ def images(
     codebook: Book = None,
     max_side: MaxSide = None,
     seed: common.Seed = 0,
+    descriptors: DescriptorsFolder = None,
+    onnx: Onnx = None,
+    tensor: Tensor = None,
+    skip: Skip = None,
+    metric: MetricOption = None,
+    pca: Pca = None,
+    whiten: Whiten = False,
+    soft: Soft = None,
+    words_from: Learned = None,
     strict: Strict = False,
     force: common.Force = False,
     as_json: common.Json = False,
@@ -77,15 +90,18 @@ def images(
     """Bag the images of a folder."""
     with common.errors():
         common.check_output(output, force)
-        common.check_apart([("FOLDER", folder), ("--codebook", codebook)], [("--output", output)])
+        inputs = [("FOLDER", folder), ("--codebook", codebook), ("--descriptors", descriptors), ("--onnx", onnx)]
+        common.check_apart(inputs, [("--output", output)])
         common.check_spares(folder, output)
         from countinggrids import datasets
 
-        how = Extraction(features, words, patch, step, sections, codebook, max_side, seed, strict)
+        own = Own(descriptors, onnx, tensor, skip, metric, pca, whiten, soft, words_from)
+        how = Extraction(features, words, patch, step, sections, codebook, max_side, seed, strict, own)
         how.check()
         items = getattr(datasets, layout.value)(folder)
         column = "annotation" if how.wants_labels() and "annotation" in items else "path"
-        _bag_images(items, [items.root / name for name in items[column]], how, output, as_json)
+        sources = [items.root / name for name in items[column]]
+        _bag_images(items, how.own.sources(items, sources), how, output, as_json)
 
 
 @app.command()
@@ -102,6 +118,15 @@ def frames(
     codebook: Book = None,
     max_side: MaxSide = None,
     seed: common.Seed = 0,
+    descriptors: DescriptorsFolder = None,
+    onnx: Onnx = None,
+    tensor: Tensor = None,
+    skip: Skip = None,
+    metric: MetricOption = None,
+    pca: Pca = None,
+    whiten: Whiten = False,
+    soft: Soft = None,
+    words_from: Learned = None,
     strict: Strict = False,
     force: common.Force = False,
     as_json: common.Json = False,
@@ -110,21 +135,24 @@ def frames(
     with common.errors():
         common.check_output(output, force)
         inputs = [("SOURCE", source), ("--labels", labels), ("--codebook", codebook)]
+        inputs += [("--descriptors", descriptors), ("--onnx", onnx)]
         common.check_apart(inputs, [("--output", output)])
         common.check_spares(source, output)
         from countinggrids import datasets
         from countinggrids.features.video import Video, is_video_path
 
-        how = Extraction(features, words, patch, step, sections, codebook, max_side, seed, strict)
+        own = Own(descriptors, onnx, tensor, skip, metric, pca, whiten, soft, words_from)
+        how = Extraction(features, words, patch, step, sections, codebook, max_side, seed, strict, own)
         how.check()
         sources: Iterable[Any]
         if is_video_path(source):
-            if labels is not None:
-                raise ValueError("--labels needs a folder of frames, and SOURCE is a video; leave --labels out.")
+            for name, given in (("--labels", labels), ("--descriptors", descriptors)):
+                if given is not None:
+                    raise ValueError(f"{name} needs a folder of frames, and SOURCE is a video; leave {name} out.")
             items, sources = datasets.video(source, every), Video(source, every)
         else:
             items = datasets.frames(source, labels)
-            sources = [items.path(i) for i in range(len(items))]
+            sources = how.own.sources(items, [items.path(i) for i in range(len(items))])
         _bag_images(items, sources, how, output, as_json)
 
 
@@ -140,6 +168,7 @@ class Extraction(NamedTuple):
     max_side: int | None
     seed: int
     strict: bool
+    own: Own = Own()
 
     def check(self) -> None:
         """Raise about options that exclude each other, before any work."""
@@ -152,6 +181,9 @@ class Extraction(NamedTuple):
         given = [f"--{name}" for name, value in decided.items() if value is not None]
         if self.codebook is not None and given:
             raise ValueError(f"{', '.join(given)} cannot be used with --codebook, which sets the same; leave one out.")
+        self.own.check(self.kind, self.codebook, self.step)
+        if self.patch is not None and self.own.descriptors is not None:
+            raise ValueError(f"--patch={self.patch} needs images, and --descriptors has arrays; leave --patch out.")
         if self.patch is not None and self.kind in (Kind.colors, Kind.labels):
             raise ValueError(
                 f"--patch={self.patch} needs --features=sift or textons, not {self.kind}; leave --patch out."
@@ -164,23 +196,25 @@ class Extraction(NamedTuple):
 
     def steps(self) -> list[Any]:
         """Return the extractors: those of the codebook, or new ones that are not fitted."""
-        from countinggrids.features import Codebook, Colors, DenseSIFT, LabelMaps, Textons
+        from countinggrids.features import Colors, DenseSIFT, LabelMaps, Textons
 
         how: dict[str, Any] = {"on_error": "raise" if self.strict else "skip"}
         if self.codebook is not None:
             steps = known_steps(self.codebook, "images")
-            steps[0].set_params(**how)
-            return steps
-        how["max_side"] = None if self.max_side == 0 else self.max_side or 512
+            _check_sources(steps[0], self.own.descriptors, self.codebook)
+            return [_with(steps[0], **how), *steps[1:]]
+        how["max_side"] = None if self.max_side == 0 else self.max_side or (512 if self.own.onnx is None else 448)
         places: dict[str, Any] = {"patch": self.patch, "step": self.step}
         places = {name: value for name, value in places.items() if value is not None}
+        if self.own.descriptors is not None or self.own.onnx is not None:
+            return self.own.steps(self.kind, self.words, self.seed, how | places)
         if self.kind is Kind.colors:
             return [Colors(self.words or 64, **{"step": 8} | places, random_state=self.seed, **how)]
         if self.kind is Kind.textons:
             return [Textons(self.words or 200, **places, random_state=self.seed, **how)]
         if self.kind is Kind.labels:
             return [LabelMaps(self.words, **places, **how)]
-        return [DenseSIFT(**places, **how), Codebook(self.words or 200, random_state=self.seed)]
+        return [DenseSIFT(**places, **how), self.own.codebook(self.words, self.seed)]
 
 
 def _bag_images(items: "Items", sources: Iterable[Any], how: Extraction, output: Path, as_json: bool) -> None:
@@ -198,13 +232,31 @@ def bag_images(items: "Items", sources: Iterable[Any], how: Extraction) -> "Coll
     sections = (1, 1) if how.sections is None else common.shape(how.sections, "sections")
     if how.codebook is None:
         with progress.count_bar("learning features") as callback:
-            steps[0].set_params(callback=callback)
-            make_pipeline(*steps).fit(sources)
+            _with(steps[0], callback=callback)
+            make_pipeline(*steps).fit(how.own.learned_from(items, sources))
     elif how.sections is None:
         sections = Collection.load(how.codebook).sections
     with progress.count_bar("counting features") as callback:
-        steps[0].set_params(callback=callback)
+        _with(steps[0], callback=callback)
         return Collection.from_images(items, steps, sections, sources)
+
+
+def _with(step: Any, **options: Any) -> Any:
+    """Set those of the options that a step has."""
+    return step.set_params(**{name: value for name, value in options.items() if name in step.get_params(deep=False)})
+
+
+def _check_sources(first: Any, descriptors: Path | None, codebook: Path) -> None:
+    """Raise if the extractors of a collection take descriptors and there are none, or the other way round."""
+    from countinggrids.features import Channels, Codebook
+
+    takes_descriptors = isinstance(first, Channels | Codebook)
+    if takes_descriptors and descriptors is None:
+        raise ValueError(
+            f"--codebook={codebook} was made from descriptors; add --descriptors with those of the images."
+        )
+    if descriptors is not None and not takes_descriptors:
+        raise ValueError(f"--codebook={codebook} was made from images; leave --descriptors out.")
 
 
 def known_steps(codebook: Path, source: str) -> list[Any]:

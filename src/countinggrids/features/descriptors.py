@@ -4,6 +4,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,23 @@ class Descriptors(Sequence[NDArray[Any]]):
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return (self[i] for i in range(len(self)))
+
+    def take(self, images: Iterable[int]) -> "Descriptors":
+        """Return the descriptors of some of the images.
+
+        Parameters
+        ----------
+        images : iterable of int
+            Their numbers.
+
+        Returns
+        -------
+        descriptors : Descriptors
+            Arrays that are mapped when they are used.
+        """
+        some = copy(self)
+        some._entries = [self._entries[i] for i in images]
+        return some
 
     @classmethod
     def of_images(cls, names: Iterable[str | os.PathLike[str]], folder: str | os.PathLike[str]) -> "Descriptors":

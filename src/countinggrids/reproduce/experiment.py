@@ -140,6 +140,15 @@ class Experiment:
                 Path(unfinished, name).rename(folder)
         return folder.parent
 
+    def missing(self, *names: str) -> ValueError:
+        """Return an error about files that are not in the folder of the data sets, with the folder."""
+        looked = "no folder, because --data is not set" if self.data is None else str(self.data.absolute())
+        files = " and ".join(names)
+        return ValueError(
+            f"{files} must be in the folder of the data sets (looked in {looked}); set --data or COUNTINGGRIDS_DATA to "
+            "it."
+        )
+
     @cached_property
     def code(self) -> str:
         """Digest of all code that the steps depend on."""

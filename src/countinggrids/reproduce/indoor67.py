@@ -39,7 +39,7 @@ def run(experiment: Experiment) -> Report:
         return Report("indoor67", "Indoor scenes", data, [table], notes)
     stand_in = experiment.unpacked("15scenes")
     if stand_in is None:
-        raise ValueError("neither indoor67 nor 15scenes.tar is in the folder of the data sets; set --data to it.")
+        raise experiment.missing("indoor67 or 15scenes.tar")
     experiment.log("67-Indoor is unavailable; the indoor classes of 15-Scenes stand in for it")
     items = datasets.scenes15(stand_in / "15scenes")
     names = [name for name in sorted(set(items["label"].astype(str))) if name.endswith(INDOOR)]

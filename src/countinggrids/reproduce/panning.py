@@ -26,7 +26,7 @@ def run(experiment: Experiment) -> Report:
     """Fit a grid to windows of each panorama, and measure the location error of other windows."""
     paths = [] if experiment.data is None else sorted((experiment.data / "panoramas").glob("*.*g"))
     if not paths:
-        raise ValueError("panoramas is not in the folder of the data sets; set --data to it.")
+        raise experiment.missing("panoramas")
     paths = paths[:2] if experiment.is_quick else paths
     errors = {}
     for sections in (1, 2):

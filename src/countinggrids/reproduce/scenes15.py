@@ -44,7 +44,7 @@ def run(experiment: Experiment) -> Report:
     """Compare systems, and evaluate accuracy against capacity and iterations."""
     root = experiment.unpacked("15scenes")
     if root is None:
-        raise ValueError("15scenes.tar is not in the folder of the data sets; set --data to it.")
+        raise experiment.missing("15scenes.tar")
     items = datasets.scenes15(root / "15scenes")
     items = few(items) if experiment.is_quick else items
     split = partial(problem, items, is_quick=experiment.is_quick)

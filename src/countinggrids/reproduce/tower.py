@@ -27,7 +27,7 @@ def frames(experiment: Experiment) -> Items:
     """Return the frames of the places that have most of them; of three for the quick version."""
     root = experiment.unpacked("ietower")
     if root is None or experiment.data is None:
-        raise ValueError("ietower.tar and ietower.csv are not in the folder of the data sets; set --data to it.")
+        raise experiment.missing("ietower.tar", "ietower.csv")
     items = datasets.ietower(root, experiment.data / "ietower.csv")
     items = items.with_columns(label=[label.partition(" ")[2] for label in items["label"]])
     return most_frequent(few_clips(items), 3 if experiment.is_quick else N_PLACES)
