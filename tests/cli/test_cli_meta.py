@@ -131,6 +131,8 @@ def test_cluster(walks, tmp_path):
     assert sum(each["size"] for each in printed["clusters"]) == 180
     assert all(len(each["features"]) == 2 for each in printed["clusters"])
     assert {row["cluster"] for row in rows_of(table)} == {"0", "1", "2"}
+    assert [int(row["row"]) for row in rows_of(table)] == list(range(180))
+    assert {"map_row", "map_column", "posterior", "label"} <= set(rows_of(table)[0])
     lines = run("cluster", walks, "--grid", "6x6", "--window", "2x2", "-o", table, "--force").stdout.splitlines()
     assert "items" in lines[0]
 

@@ -117,3 +117,22 @@ def test_a_fitted_grid_is_used_as_it_is(bags):
 def test_wrong_use_is_refused(bags, options, message):
     with pytest.raises(ValueError, match=message):
         cg.GridClusters(cg.CountingGrid((6, 6), (2, 2), random_state=0), **options).fit(bags[0])
+
+
+def test_tables_of_clusters_have_rows_of_the_input():
+    rows = {"text": ["tea with milk", "", "trains on tracks"] * 15, "kind": ["drink", "", "rail"] * 15}
+    collection = cg.Collection.from_frame(rows, label="kind")
+    grid = cg.CountingGrid((8, 8), (2, 2), random_state=0)
+    clusters = cg.GridClusters(grid, n_clusters=2).fit(collection)
+    items = clusters.items(collection)
+    assert items["row"].tolist() == [i for i in range(45) if i % 3 != 1]
+    np.testing.assert_array_equal(items["cluster"], clusters.labels_)
+    np.testing.assert_array_equal(clusters.predict(collection), clusters.labels_)
+    np.testing.assert_array_equal(items[["map_row", "map_column"]], clusters.model_.locate(collection))
+    table = clusters.summary(collection, n=2)
+    assert table["n_items"].sum() == 30
+    assert table["share drink"].tolist() in ([1.0, 0.0], [0.0, 1.0])
+    kinds = [{rows["kind"][row] for row in found} for found in table["representatives"]]
+    assert sorted(map(sorted, kinds)) == [["drink"], ["rail"]]
+    plain = clusters.items(collection.counts, words=collection.vocabulary.names)
+    assert plain["row"].tolist() == list(range(30))

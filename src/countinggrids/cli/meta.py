@@ -215,9 +215,10 @@ def cluster(
     force: common.Force = False,
     as_json: common.Json = False,
 ) -> None:
-    """Partition a grid into regions, and print the region of each item."""
+    """Partition a grid into clusters; write the row, the place and the cluster of each item, and print the clusters."""
     with common.errors():
         _check_outputs(output, plot, force, ("BAGS", bags), ("--model", model_file))
+        from countinggrids.meta import cluster_tables
         from countinggrids.plot import regions
 
         collection = countinggrids.Collection.load(bags)
@@ -233,7 +234,8 @@ def cluster(
         with progress.spinner("fitting the grid"):
             clusters = countinggrids.GridClusters(model, n_clusters=n_clusters).fit(collection.counts)
         distinctive = [", ".join(names) for names in clusters.features(collection.vocabulary.names, words)]
-        _write_table(output, _names(collection) | {"cluster": clusters.labels_})
+        columns = cluster_tables.item_columns(clusters, collection)
+        _write_table(output, {name: values for name, values in columns.items() if name != "text"})
         _draw(
             plot,
             lambda: regions(clusters.usage_, clusters.regions_, [text.replace(", ", "\n") for text in distinctive]),
@@ -327,7 +329,7 @@ def _write_table(path: Path, columns: dict[str, Any]) -> None:
     from countinggrids.data import container
 
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*map(list, columns.values()), strict=True)]
-    rows = [{name: value.item() if hasattr(value, "item") else value for name, value in row.items()} for row in rows]
+    rows = [{name: _plain(value) for name, value in row.items()} for row in rows]
     if path.suffix == ".json":
         text = json.dumps(rows)
     else:
@@ -337,6 +339,12 @@ def _write_table(path: Path, columns: dict[str, Any]) -> None:
         writer.writerows(rows)
         text = buffer.getvalue()
     container.write_text(path, text)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Python; a number that is missing is None, for JSON has no NaN."""
+    plain = value.item() if hasattr(value, "item") else value
+    return None if plain != plain else plain
 
 
 def _draw(path: Path | None, make: Any) -> None:

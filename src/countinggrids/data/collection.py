@@ -208,6 +208,24 @@ class Collection(LabeledBags):
         items = Items(columns or {"title": [f"bag {i}" for i in range(shape[0])]})
         return cls(sp.csr_array(counts, dtype=np.float32), Vocabulary("words", tuple(names)), items)
 
+    @classmethod
+    def of(cls, given: Any, words: Sequence[str] | None = None) -> "Collection":
+        """Return a collection as it is, and plain counts as a collection.
+
+        Parameters
+        ----------
+        given : Collection, array-like or sparse matrix of shape (n_items, n_features)
+            A collection, or counts.
+        words : sequence of str, default=None
+            Names of the features of plain counts; None numbers them.
+
+        Returns
+        -------
+        collection : Collection
+            The collection.
+        """
+        return given if isinstance(given, Collection) else cls.from_counts(given, words)
+
     def bag(self, sources: Iterable[Any]) -> sp.csr_array:
         """Bag new images or texts with the extractors of the collection.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from countinggrids.explore.item_map import ItemMap
 from countinggrids.explore.page import LARGEST, Page, in_frame
 from countinggrids.features.dates import DateReader
+from countinggrids.meta.map_tables import rows_of
 
 
 class MapWidget(anywidget.AnyWidget):
@@ -57,10 +58,7 @@ class MapWidget(anywidget.AnyWidget):
 
         They are the numbers of the items in the collection if it was not made from one table.
         """
-        items = np.array(self.items, dtype=np.int64)
-        known = self.item_map.collection.items
-        rows = known["row"].astype(np.int64) if "row" in known else np.arange(len(known))
-        return rows[items] if len(np.unique(rows)) == len(rows) else items
+        return rows_of(self.item_map.collection)[np.array(self.items, dtype=np.int64)]
 
     def filter(
         self,

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core import relevance
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.data import validation
+from countinggrids.data.collection import Collection
 from countinggrids.features.saving import Saveable, check_array, check_count
 from countinggrids.meta.nested import fitted_grid
 from countinggrids.meta.options import check_integer
@@ -71,7 +72,7 @@ class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_bags, n_columns)
+        X : array-like or sparse matrix of shape (n_bags, n_columns), or Collection
             Counts.
         y : None
             Ignored.
@@ -81,7 +82,7 @@ class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted clustering.
         """
-        X = validation.check_table(self, X, is_fitting=True)
+        X = validation.check_table(self, counts_of(X), is_fitting=True)
         if self.n_clusters is not None:
             check_integer(self, "n_clusters", example=5)
         if not self.smoothing >= 0:
@@ -117,7 +118,7 @@ class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_bags, n_columns)
+        X : array-like or sparse matrix of shape (n_bags, n_columns), or Collection
             Counts.
 
         Returns
@@ -126,7 +127,7 @@ class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Cluster of the most likely cell.
         """
         check_is_fitted(self)
-        X = validation.check_table(self, X, is_fitting=False)
+        X = validation.check_table(self, counts_of(X), is_fitting=False)
         return self.regions_.ravel()[self.model_.predict(X)]
 
     def features(self, names: Sequence[str] | None = None, n: int = 5) -> list[list[Any]]:
@@ -166,11 +167,58 @@ class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"regions_ are from {regions.min()} to {regions.max()}, and there are {n}")
         check_array(self, "labels_", "iu", (None,))
 
+    def items(self, collection: Any, words: Sequence[str] | None = None) -> Any:
+        """Return the cluster of each item as a table.
+
+        Parameters
+        ----------
+        collection : Collection, array-like or sparse matrix of shape (n_bags, n_features)
+            Items, or plain counts.
+        words : sequence of str, default=None
+            Names of the features of plain counts.
+
+        Returns
+        -------
+        table : DataFrame
+            A row for each item: its row in the table that the collection was made from, map_row and map_column of its
+            most likely cell, the posterior of that cell, its cluster, and all columns of the items.
+        """
+        from countinggrids.meta import cluster_tables
+
+        return cluster_tables.items(self, Collection.of(collection, words))
+
+    def summary(self, collection: Any, words: Sequence[str] | None = None, n: int = 5) -> Any:
+        """Return the clusters as a table.
+
+        Parameters
+        ----------
+        collection : Collection, array-like or sparse matrix of shape (n_bags, n_features)
+            Items, or plain counts.
+        words : sequence of str, default=None
+            Names of the features of plain counts.
+        n : int, default=5
+            Number of words of each cluster.
+
+        Returns
+        -------
+        table : DataFrame
+            A row for each cluster: n_items, words, representatives (rows of items with the highest posterior), and the
+            fraction of each label.
+        """
+        from countinggrids.meta import cluster_tables
+
+        return cluster_tables.summary(self, Collection.of(collection, words), n)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def counts_of(X: Any) -> Any:
+    """Return the counts of a collection; anything else as it is."""
+    return X.counts if isinstance(X, Collection) else X
 
 
 def watershed(heights: Array) -> Array:

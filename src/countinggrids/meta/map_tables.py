@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.core import em, relevance
@@ -99,6 +100,7 @@ def item_columns(model: Any, collection: Collection) -> dict[str, Any]:
     rows, columns = np.unravel_index(posteriors.indices[peaks], found.grid)
     finest = found.items[-1]
     placed = {
+        "row": rows_of(collection),
         "map_row": rows,
         "map_column": columns,
         "posterior": posteriors.data[peaks],
@@ -106,6 +108,14 @@ def item_columns(model: Any, collection: Collection) -> dict[str, Any]:
         "region_name": [found.regions[id].name for id in finest],
     }
     return placed | {name: collection.items[name] for name in collection.items.columns if name not in placed}
+
+
+def rows_of(collection: Collection) -> NDArray[np.int64]:
+    """Return the row of each item in the table that a collection was made from, or else its number."""
+    items = collection.items
+    numbers = np.arange(len(collection))
+    rows = items["row"].astype(np.int64) if "row" in items and np.isfinite(items["row"]).all() else numbers
+    return rows if len(np.unique(rows)) == len(rows) else numbers
 
 
 def top_words(model: Any, where: Any, collection: Collection | None, n: int) -> list[tuple[Any, float]]:

@@ -48,7 +48,7 @@ class MapMethods:
         from countinggrids.explore.notebook import shown
         from countinggrids.meta import growth
 
-        items = _collection(collection, words)
+        items = Collection.of(collection, words)
         if new is not None:
             items = growth.with_new_items(items, new)
         return shown(ItemMap(self, items, title), height)
@@ -73,7 +73,7 @@ class MapMethods:
         """
         from countinggrids.meta import map_tables
 
-        return map_tables.regions(self, _collection(collection, words), levels)
+        return map_tables.regions(self, Collection.of(collection, words), levels)
 
     def items(self, collection: Any, words: Sequence[str] | None = None) -> Any:
         """Return where each item lies as a table.
@@ -88,12 +88,13 @@ class MapMethods:
         Returns
         -------
         table : DataFrame
-            A row for each item: map_row and map_column of its most likely cell, the posterior of that cell, the region
-            of the finest level and its name, and all columns of the items.
+            A row for each item: its row in the table that the collection was made from, map_row and map_column of its
+            most likely cell, the posterior of that cell, the region of the finest level and its name, and all columns
+            of the items.
         """
         from countinggrids.meta import map_tables
 
-        return map_tables.items(self, _collection(collection, words))
+        return map_tables.items(self, Collection.of(collection, words))
 
     def top_words(
         self, where: Any, collection: Any = None, n: int = 10, words: Sequence[str] | None = None
@@ -119,7 +120,7 @@ class MapMethods:
         """
         from countinggrids.meta import map_tables
 
-        given = None if collection is None else _collection(collection, words)
+        given = None if collection is None else Collection.of(collection, words)
         return map_tables.top_words(self, where, given, n)
 
     def place(self, new: Any, collection: Collection | None = None) -> "Placement":
@@ -177,7 +178,3 @@ class MapMethods:
         from countinggrids.meta import map_growth
 
         return map_growth.grow(self, new, previous, strength, callback, regions)
-
-
-def _collection(given: Any, words: Sequence[str] | None) -> Collection:
-    return given if isinstance(given, Collection) else Collection.from_counts(given, words)
