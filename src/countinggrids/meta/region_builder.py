@@ -160,7 +160,6 @@ class _Level:
     def _word_names(self, known: list[Region]) -> list[str]:
         """Name regions by words that are not in the names of the regions that contain them."""
         names = self.builder.collection.vocabulary.names
-        beside = self._sibling_scores()
         everywhere = self.counts.sum(axis=0)
         found = []
         for i, parent in enumerate(self.parents):
@@ -169,20 +168,9 @@ class _Level:
                 continue
             taken = {region_names.stem(word) for word in _ancestral_words(parent, known)}
             inside = self.counts[i]
-            order = region_names.ranking(
-                self.z[i], beside[i], inside, everywhere - inside, self.usage[i], self.builder.may_name
-            )
+            order = region_names.ranking(self.z[i], inside, everywhere - inside, self.usage[i], self.builder.may_name)
             found.append(region_names.name_of(order, names, taken) or f"Region {self.ids[i]}")
         return found
-
-    def _sibling_scores(self) -> Array:
-        """Return z-scores of the words of each region against the other regions of the same parent."""
-        z = np.zeros_like(self.z)
-        for parent in dict.fromkeys(self.parents):
-            siblings = [i for i, other in enumerate(self.parents) if other == parent]
-            if len(siblings) > 1:
-                z[siblings] = region_names.distinctive(self.counts[siblings])
-        return z
 
     def _label_names(self) -> list[str]:
         names = [

@@ -1,4 +1,4 @@
-"""Names of regions: words that distinguish a region from the rest of the map and from its siblings."""
+"""Names of regions: words that distinguish a region from the rest of the map, and that many of its items have."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +18,8 @@ LEAST_LIFT = 1.5
 """How many times as frequent a word of a name must be inside as outside."""
 LEAST_SHARE = 0.08
 """Fraction of a region's items that must have a word for it to be in the name."""
+COVERAGE = 0.25
+"""Power of the fraction of a region's items with a word, by which its z-score is multiplied."""
 SHORTEST = 3
 _UNTELLING = """
 two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand million billion
@@ -25,6 +27,7 @@ first second third dozen half iii
 monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
 october november december
 mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
+percent number numbers year years month months week weeks day days time times people based announced called found
 said says say told mrs inc corp ltd etc www http https com
 """
 UNTELLING = ENGLISH | frozenset(_UNTELLING.split())
@@ -103,13 +106,13 @@ def _repeats(one: str, other: str) -> bool:
     return short == long or (len(short) >= 5 and long.startswith(short))
 
 
-def ranking(z: Array, z_siblings: Array, inside: Array, outside: Array, n_items: float, may_name: Array) -> list[int]:
+def ranking(z: Array, inside: Array, outside: Array, n_items: float, may_name: Array) -> list[int]:
     """Rank the features that may name a region.
 
     Parameters
     ----------
-    z, z_siblings : ndarray of shape (n_features,)
-        z-scores against the rest of the map, and against the other regions of the same parent.
+    z : ndarray of shape (n_features,)
+        z-scores against the rest of the map.
     inside, outside : ndarray of shape (n_features,)
         Number of items with the feature, in the region and elsewhere.
     n_items : float
@@ -125,7 +128,7 @@ def ranking(z: Array, z_siblings: Array, inside: Array, outside: Array, n_items:
     total_inside, total_outside = max(inside.sum(), 1e-9), max(outside.sum(), 1e-9)
     is_frequent = inside >= max(LEAST_SHARE * n_items, 1.5)
     has_lift = inside / total_inside >= LEAST_LIFT * outside / total_outside
-    score = z + z_siblings
+    score = z * np.minimum(inside / max(n_items, 1e-9), 1) ** COVERAGE
     is_first = is_frequent & has_lift & (z > 0)
     candidates = np.flatnonzero(may_name & (inside > 0))
     return candidates[np.lexsort((-score[candidates], ~is_first[candidates]))].tolist()

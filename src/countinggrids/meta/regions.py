@@ -36,8 +36,8 @@ def find_regions(
     """Partition a grid into connected regions at several levels, each level inside the one before, and name them.
 
     Neighboring windows are merged by Ward's criterion on the square roots of their histograms (Hellinger distances),
-    weighted by their usage. Names are words with large log-odds against the rest of the map and against the other
-    regions of the same parent. There are no random numbers.
+    weighted by their usage. Names are words with large log-odds against the rest of the map that many items of the
+    region have, and that are not in the name of the region around it. There are no random numbers.
 
     Parameters
     ----------
