@@ -151,3 +151,29 @@ def elastic_step(counts, pi, prior, slip, slips, grid, window, sections, beta=1.
                         for j in inside:
                             painted[j][z] += r * c * pi[j][z] / total
     return q, painted, slipped, log_likelihood
+
+
+def componential_e_step(counts, pi, alpha, grid, window, sections, n_steps):
+    """Weights of the cells in every bag, every token in its own window; expected counts, and log p of the tokens."""
+    block = section_shape(window, sections)
+    h = histogram(pi, grid, block)
+    theta, expected, log_p = np.zeros((len(counts), *grid)), np.zeros_like(pi), np.zeros(len(counts))
+    for t, bag in enumerate(counts):
+        theta[t] = 1 / prod(grid)
+        for step in range(n_steps + 1):
+            used = np.full(grid, alpha / prod(grid))
+            for s in cells(sections):
+                places = {k: add(k, section_offset(s, block), grid) for k in cells(grid)}
+                for z, c in enumerate(bag[s]):
+                    p = sum(theta[t][k] * h[place][z] for k, place in places.items())
+                    for k, place in places.items():
+                        r = c * theta[t][k] * h[place][z] / p
+                        used[k] += r
+                        for d in cells(block) if step == n_steps else []:
+                            i = add(place, d, grid)
+                            expected[i][z] += r * pi[i][z] / (prod(block) * h[place][z])
+                    if step == n_steps and c:
+                        log_p[t] += c * log(p)
+            if step < n_steps and bag.sum():
+                theta[t] = used / used.sum()
+    return theta, expected, log_p

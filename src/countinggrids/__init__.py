@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         region_means,
     )
     from countinggrids.models import (
+        ComponentialGrid,
         CountingGrid,
         DiscreteEpitome,
         ElasticGrid,
@@ -38,6 +39,7 @@ _HOMES = {
     "Bagger": "features.bagger",
     "load": "models.storage",
     "save": "data.estimator_file",
+    "ComponentialGrid": "models",
     "CountingGrid": "models",
     "ElasticGrid": "models",
     "MixtureOfUnigrams": "models",
@@ -62,6 +64,7 @@ __all__ = [
     "Bagger",
     "CapacitySearch",
     "Collection",
+    "ComponentialGrid",
     "CountingGrid",
     "DiscreteEpitome",
     "ElasticGrid",

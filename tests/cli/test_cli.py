@@ -112,3 +112,13 @@ def test_the_demo_puts_the_windows_back_and_draws_them(tmp_path):
     assert report["put_back"] >= 45
     assert (tmp_path / "demo" / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert cg.load(report["model"]).capacity == pytest.approx(38 * 53 / 256)
+
+
+def test_fit_knows_the_componential_grid(tmp_path, counts):
+    path = tmp_path / "model"
+    small = ["--grid", "6x6", "--window", "2x2"]
+    fitted = RUN.invoke(app, ["fit", str(counts), "-o", str(path), "--model", "componential", *small])
+    assert fitted.exit_code == 0
+    assert type(cg.load(path)) is cg.ComponentialGrid
+    refused = ["fit", str(counts), "-o", str(path), "--model", "componential", "--force", "--paint", "2x2", *small]
+    assert RUN.invoke(app, refused).exit_code == 2

@@ -260,3 +260,10 @@ def test_coarser_bags_are_those_of_the_collection():
         cg.BagCoarsener(3, (4, 4)).fit(fine)
     with pytest.raises(ValueError, match=r"X has 80 columns, but x_sections=\(3, 3\) needs a multiple of 9"):
         cg.BagCoarsener(1, (3, 3)).fit(fine)
+
+
+def test_componential_grids_classify_bags(bags):
+    X, y = bags
+    grid = cg.ComponentialGrid((4, 4), (2, 2), max_iter=300, tol=1e-3)
+    is_train = np.arange(len(y)) % 3 > 0
+    assert cg.GridClassifier(grid, random_state=0).fit(X[is_train], y[is_train]).score(X[~is_train], y[~is_train]) > 0.9

@@ -22,6 +22,7 @@ ESTIMATORS = [
     cg.CountingGrid((4, 4), (2, 2), **QUICK),
     cg.CountingGrid((4, 4), (2, 2), **QUICK | {"dtype": "float32"}),
     cg.ElasticGrid((4, 4), (2, 2), sections=1, **QUICK),
+    cg.ComponentialGrid((4, 4), (2, 2), **QUICK),
     cg.MixtureOfUnigrams(3, **QUICK),
     cg.SpatialBagOfWords(3, sections=1, **QUICK),
     cg.DiscreteEpitome((4, 4), 1, **QUICK),

@@ -24,7 +24,7 @@ BagsFile = Annotated[
     ),
 ]
 
-MODELS = {"counting": "CountingGrid", "elastic": "ElasticGrid"}
+MODELS = {"counting": "CountingGrid", "elastic": "ElasticGrid", "componential": "ComponentialGrid"}
 """Classes of the models that `fit` knows, by name."""
 
 
@@ -64,7 +64,11 @@ def fit(
     ] = None,
     paint: Annotated[str | None, typer.Option(help="Finer sections that are painted in the M step.")] = None,
     kind: Annotated[
-        str, typer.Option("--model", help="The model: counting, or elastic, whose sections may slip.")
+        str,
+        typer.Option(
+            "--model",
+            help="The model: counting, elastic, whose sections may slip, or componential, a window for every token.",
+        ),
     ] = "counting",
     slack: Annotated[
         str | None, typer.Option(help="Cells by which sections of an elastic grid may slip, such as 1 or 1x2.")
@@ -96,7 +100,7 @@ def fit(
         texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
         shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
         X = read(bags)
-        shapes = complete_shapes(X, shapes)
+        shapes = (_componential_shapes if kind == "componential" else complete_shapes)(X, shapes)
         options: dict[str, Any] = {"max_iter": max_iter, "n_init": n_init, "random_state": seed}
         model = _new_model(kind, shapes | _slack(kind, slack) | options)
         with connected(scheduler), progress.fit_bar() as callback:
@@ -227,6 +231,17 @@ def complete_shapes(X: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str, tup
             "others"
         )
     return {"window": tuple(min(8, n) for n in shapes["grid"])} | shapes
+
+
+def _componential_shapes(X: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Add the sections of a collection, and windows that they divide; the rest is the default of the model."""
+    if "paint" in shapes:
+        raise ValueError("--paint must not be used with --model componential; use --sections.")
+    if isinstance(X, countinggrids.Collection) and len(X.sections) > 1:
+        shapes = {"sections": X.sections} | shapes
+    if "window" in shapes or "sections" not in shapes:
+        return shapes
+    return shapes | {"window": tuple(max(1, -(-3 // s)) * s for s in shapes["sections"])}
 
 
 def _delayed_blocks(path: Path, X: Any, shapes: dict[str, tuple[int, ...]]) -> list[Any]:

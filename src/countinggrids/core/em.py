@@ -111,6 +111,55 @@ class Counts(Protocol):
     def planes(self, canvas: Array) -> Array:
         """Return what was painted on a canvas, (features, *grid)."""
 
+    def summed(self, weights: Array) -> Array:
+        """Compute sum_t sum_s weights_t counts_ts, (features,), float64."""
+
+    def admix(self, prepared: Array, mean: Array, alpha: float, steps: "InnerSteps") -> "Admixture":
+        """Compute the weights of the cells in every bag (`core.componential`); `prepared` and `mean` are h's."""
+
+    def joined(self, parts: Sequence["Counts"]) -> "Counts":
+        """Return the bags of several parts, in their order."""
+
+
+class InnerSteps(NamedTuple):
+    """How often the weights of a bag are updated: over all cells, and then over those that count."""
+
+    over_all: int
+    over_few: int
+
+
+class Admixture(NamedTuple):
+    """Weights of the cells in some bags: theta = excess + floor.
+
+    Attributes
+    ----------
+    excess : ndarray of shape (n_bags, n_cells)
+        What tokens add to the floor; most of it is zero.
+    floor : ndarray of shape (n_bags,)
+        What pseudocounts give to every cell.
+    ratios : Counts
+        R = counts / p, held as the counts are.
+    log_p : ndarray of shape (n_bags,)
+        sum_z counts[z] log p[z], float64.
+    """
+
+    excess: Array
+    floor: Array
+    ratios: "Counts"
+    log_p: Array
+
+    def mean_log_theta(self, pool: "Pool") -> Array:
+        """Compute the mean over cells of log theta, (bags,), float64."""
+        xp = arrays.namespace(self.excess)
+        floor = arrays.like(self.excess, self.floor)[:, None] + SMALLEST
+
+        def of_rows(rows: slice) -> Array:
+            return arrays.summed(xp.log(self.excess[rows] + floor[rows]), axis=1)
+
+        most = max(1, pool.piece_entries // self.excess.shape[1])
+        found = list(pool.map(of_rows, pieces(self.excess.shape[0], most)))
+        return np.concatenate(found) / self.excess.shape[1]
+
 
 class Bags(NamedTuple):
     """Bags with a weight each, held for matching and for painting."""

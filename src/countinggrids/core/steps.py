@@ -6,8 +6,9 @@ Backends, stepwise EM and predictions find the module here; the M step of pi and
 
 from typing import Any, Protocol
 
-from countinggrids.core import elastic, em
+from countinggrids.core import componential, elastic, em
 from countinggrids.core.arrays import Array
+from countinggrids.core.componential import ComponentialGeometry
 from countinggrids.core.em import Bags, Counts, Grid, Pool, Statistics
 from countinggrids.core.geometry import Geometry
 
@@ -31,7 +32,11 @@ class Steps(Protocol):
         """Re-estimate `Grid.extra` from the sum of `Statistics.extra`: its M step."""
 
 
-STEPS: dict[type[Geometry], Steps] = {Geometry: em, elastic.ElasticGeometry: elastic}
+STEPS: dict[type[Geometry], Steps] = {
+    Geometry: em,
+    elastic.ElasticGeometry: elastic,
+    ComponentialGeometry: componential,
+}
 
 
 def of(geometry: Geometry) -> Steps:

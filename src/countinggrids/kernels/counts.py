@@ -19,9 +19,10 @@ import scipy.sparse as sp
 
 from countinggrids.core import arrays, torus
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import Counts, Pool, pieces
+from countinggrids.core.em import Admixture, Counts, InnerSteps, Pool, pieces
 from countinggrids.core.geometry import Shape
 from countinggrids.kernels import native
+from countinggrids.kernels.admixture import dense_admixture, sparse_admixture
 from countinggrids.kernels.posterior import compressed
 from countinggrids.kernels.tuning import Tuning, current
 
@@ -121,6 +122,21 @@ class DenseCounts:
     def planes(self, canvas: Array) -> Array:
         return canvas
 
+    def summed(self, weights: Array) -> Array:
+        matrix = self.matrix if sp.issparse(self.matrix) else arrays.fetched(self.matrix)
+        return np.asarray(matrix.T @ weights, np.float64).reshape(-1, self.n_features).sum(axis=0)
+
+    def admix(self, prepared: Array, mean: Array, alpha: float, steps: InnerSteps) -> Admixture:
+        return dense_admixture(self, arrays.like(prepared, _dense(self.matrix)), prepared, alpha, steps)
+
+    def joined(self, parts: Sequence[Counts]) -> "DenseCounts":
+        matrices = [part.matrix for part in parts]  # type: ignore[attr-defined]
+        return self.holding(arrays.namespace(matrices[0]).concat(matrices) if len(matrices) > 1 else matrices[0])
+
+    def holding(self, matrix: Any) -> "DenseCounts":
+        """Return other values held like these."""
+        return DenseCounts(matrix, self.n_features, self.offsets, self.grid, self.tuning)
+
     def _products(self, q: Array, counts: Array, pool: Pool) -> Array:
         """Compute counts.T @ q, a stripe of cells at a time."""
         painted = arrays.namespace(q).empty((counts.shape[1], q.shape[1]), dtype=q.dtype, device=q.device)
@@ -192,7 +208,7 @@ class SparseCounts:
     def match(self, prepared: Array, rows: slice, out: Array, pool: Pool | None = None) -> Array:
         ends = self.matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
         some = slice(ends[0], ends[-1])
-        where = self._positions(self.matrix.indices[some], native.stride_of(prepared))
+        where = self.positions(self.matrix.indices[some], native.stride_of(prepared))
         data = self.matrix.data[some].astype(prepared.dtype, copy=False)
         is_direct = not any(self.pad) and native.is_padded(out)
         cells = out if is_direct else arrays.padded_rows(len(out), self.n_positions, out.dtype)
@@ -216,14 +232,14 @@ class SparseCounts:
         is_kept = prod(self.grid) <= self.tuning.kept_transpose
         columns = self._kept_columns if is_kept else self.matrix.tocsc()
         ends, data = columns.indptr.astype(np.int64), columns.data.astype(q.dtype, copy=False)
-        target = self._positions(np.arange(columns.shape[1]), native.stride_of(canvas))
+        target = self.positions(np.arange(columns.shape[1]), native.stride_of(canvas))
         few = compressed(q, self.tuning, pool)
         if few is None:
             q = self._spread(q)
             where = columns.indices.astype(np.int64) * native.stride_of(q)
         else:
             bags, q_ends = columns.indices.astype(np.int32, copy=False), few.indptr.astype(np.int64)
-            cells = self._cell_positions[few.indices]
+            cells = self.cell_positions[few.indices]
 
         def stripe(features: slice) -> None:
             some = np.arange(features.start, features.stop)[:, None] + self.n_features * np.arange(len(self.offsets))
@@ -240,33 +256,47 @@ class SparseCounts:
     def planes(self, canvas: Array) -> Array:
         return torus.fold(canvas.reshape(-1, *self.padded), self.pad)
 
+    def summed(self, weights: Array) -> Array:
+        return np.asarray(self.matrix.T @ weights, np.float64).reshape(-1, self.n_features).sum(axis=0)
+
+    def admix(self, prepared: Array, mean: Array, alpha: float, steps: InnerSteps) -> Admixture:
+        return sparse_admixture(self, prepared, mean, alpha, steps)
+
+    def joined(self, parts: Sequence[Counts]) -> "SparseCounts":
+        return self.holding(np.concatenate([part.matrix.data for part in parts]))  # type: ignore[attr-defined]
+
+    def holding(self, values: Array) -> "SparseCounts":
+        """Return other values at the same places."""
+        matrix = sp.csr_array((values, self.matrix.indices, self.matrix.indptr), shape=self.shape)
+        return SparseCounts(matrix, self.n_features, self.offsets, self.grid, self.tuning)
+
     def _stripes(self, n_entries: int) -> list[slice]:
         """Cut the positions into stripes of whole tiles, so few that each is worth a call."""
         n_stripes = min(8, 1 + n_entries * self.n_positions // self.tuning.thread_product)
         tiles = pieces(-(-self.n_positions // TILE), -(-self.n_positions // TILE // n_stripes) or 1)
         return [slice(TILE * tile.start, min(TILE * tile.stop, self.n_positions)) for tile in tiles]
 
-    def _positions(self, columns: Array, stride: int) -> Array:
+    def positions(self, columns: Array, stride: int) -> Array:
         """Return where in a table with rows of features each column starts, shifted to its section."""
         sections, features = np.divmod(columns.astype(np.int64), self.n_features)
         return features * stride + self.section_start[sections]
 
     @cached_property
-    def _cell_positions(self) -> Array:
+    def cell_positions(self) -> Array:
         """Position of every cell in a padded plane."""
         positions = np.arange(prod(self.padded)).reshape(self.padded)
         return positions[tuple(slice(n) for n in self.grid)].ravel()
 
     def _cells_of(self, positions: Array) -> Array:
         """Leave out what lies between the rows of the grid."""
-        return positions[:, self._cell_positions] if any(self.pad) else positions
+        return positions[:, self.cell_positions] if any(self.pad) else positions
 
     def _spread(self, q: Array) -> Array:
         """Return q, (bags, positions), with zeros between the rows of the grid, in padded rows."""
         if not any(self.pad) and native.is_padded(q):
             return q
         table = arrays.padded_rows(len(q), self.n_positions, q.dtype, is_zero=True)
-        table[:, self._cell_positions] = q
+        table[:, self.cell_positions] = q
         return table
 
     @cached_property
@@ -312,6 +342,19 @@ class SparseProducts(DenseCounts):
 
         for painted, offset in zip(pool.map(product, range(len(self.offsets))), self.offsets, strict=True):
             canvas += torus.shift(painted.reshape(canvas.shape), [-d for d in offset])
+
+    def admix(self, prepared: Array, mean: Array, alpha: float, steps: InnerSteps) -> Admixture:
+        found = super().admix(prepared, mean, alpha, steps)
+        matrix = sp.csr_array(found.ratios.matrix)  # type: ignore[attr-defined]
+        return found._replace(ratios=self.held_sparse(matrix))
+
+    def joined(self, parts: Sequence[Counts]) -> "SparseProducts":
+        matrices = [part.matrix for part in parts]  # type: ignore[attr-defined]
+        return self.held_sparse(sp.csr_array(sp.vstack(matrices, format="csr")))
+
+    def held_sparse(self, matrix: sp.csr_array) -> "SparseProducts":
+        """Return other sparse values held like these."""
+        return SparseProducts(matrix, self.n_features, self.offsets, self.grid, self.tuning)
 
 
 def _dense(matrix: Any) -> Array:

@@ -186,4 +186,91 @@ CLONES void NAME(add_minima)(
     }
 }
 
+/* The sum of the products of two rows, up to n; vectors are added in a fixed order. */
+static inline __attribute__((always_inline)) REAL NAME(dot)(const REAL *row, const REAL *weights, int64_t n)
+{
+    NAME(vector) even = {0}, odd = {0};
+    int64_t k = 0;
+    REAL total = 0;
+    for (; k + 32 <= n; k += 32) {
+        even += *(const NAME(vector) *)(row + k) * *(const NAME(vector) *)(weights + k);
+        odd += *(const NAME(vector) *)(row + k + 16) * *(const NAME(vector) *)(weights + k + 16);
+    }
+    even += odd;
+    for (int i = 0; i < 16; i++)
+        total += even[i];
+    for (; k < n; k++)
+        total += row[k] * weights[k];
+    return total;
+}
+
+/* Update the weights of all cells of every bag, without the floor that pseudocounts give to each:
+   weights = (weights + floor) * sum of ratios * table[where + k] * scale, with ratios = counts / p. */
+CLONES void NAME(admix)(
+    const int64_t *ends, const int64_t *where, const REAL *counts, int64_t n_bags, const REAL *table,
+    const REAL *is_cell, const REAL *scale, const REAL *floor, int64_t n_cells, int64_t stride, int64_t n_steps,
+    REAL *ratios, REAL *sums, REAL *out)
+{
+    for (int64_t t = 0; t < n_bags; t++) {
+        REAL *weights = out + t * stride;
+        for (int64_t step = 0; step < n_steps && ends[t] < ends[t + 1]; step++) {
+            for (int64_t k = 0; k < n_cells; k++)
+                weights[k] += is_cell[k] * floor[t];
+            for (int64_t p = ends[t]; step && p < ends[t + 1]; p++)
+                ratios[p] = counts[p] / NAME(dot)(table + where[p], weights, n_cells);
+            for (int64_t k = 0; k < n_cells;) {
+                const int is_wide = k + 16 * TILE <= n_cells;
+                if (is_wide)
+                    NAME(add_rows)(ends[t], ends[t + 1], ends[t + 1], where, ratios, table + k, sums + k, TILE, 0);
+                else
+                    NAME(add_rows)(ends[t], ends[t + 1], ends[t + 1], where, ratios, table + k, sums + k, 1, 0);
+                k += is_wide ? 16 * TILE : 16;
+            }
+            for (int64_t k = 0; k < n_cells; k++)
+                weights[k] *= is_cell[k] > 0 ? sums[k] * scale[t] : 0;
+        }
+    }
+}
+
+/* The same for the few cells of each bag that are listed, cells[q_ends[t]:q_ends[t + 1]]; the others keep the floor,
+   which gives `rest` to p, and the listed ones have `total` together. The last ratios belong to the last weights. */
+CLONES void NAME(admix_few)(
+    const int64_t *ends, const int64_t *where, const REAL *counts, int64_t n_bags, const REAL *table,
+    const int64_t *q_ends, const int64_t *cells, REAL *q, const REAL *rest, const REAL *total, const REAL *scale,
+    const REAL *floor, int64_t n_steps, REAL *scratch, REAL *ratios)
+{
+    for (int64_t t = 0; t < n_bags; t++) {
+        const int64_t first = ends[t], n = ends[t + 1] - first, n_cells = q_ends[t + 1] - q_ends[t];
+        const int64_t width = (n_cells + 15) / 16 * 16;
+        REAL *weights = scratch, *sums = weights + width, *few = sums + width;
+        memset(scratch, 0, width * (n + 2) * sizeof(REAL));
+        for (int64_t j = 0; j < n_cells; j++)
+            weights[j] = q[q_ends[t] + j];
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n_cells; j++)
+                few[i * width + j] = table[where[first + i] + cells[q_ends[t] + j]];
+        for (int64_t step = 0; step <= n_steps; step++) {
+            REAL sum = 0;
+            for (int64_t j = 0; j < n_cells; j++)
+                sum += weights[j];
+            const REAL share = sum > 0 ? total[t] / sum : 0;
+            for (int64_t j = 0; j < width; j++) {
+                weights[j] *= share;
+                sums[j] = 0;
+            }
+            for (int64_t i = 0; i < n; i++) {
+                const REAL *row = few + i * width;
+                const REAL ratio = counts[first + i] / (rest[first + i] + NAME(dot)(row, weights, width));
+                ratios[first + i] = ratio;
+                for (int64_t j = 0; j < width; j++)
+                    sums[j] += ratio * row[j];
+            }
+            for (int64_t j = 0; step < n_steps && j < n_cells; j++)
+                weights[j] = (weights[j] + floor[t]) * sums[j] * scale[t];
+        }
+        for (int64_t j = 0; j < n_cells; j++)
+            q[q_ends[t] + j] = weights[j];
+    }
+}
+
 #endif

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from countinggrids import backends
-from countinggrids.core import buffers, em
+from countinggrids.core import buffers, em, steps
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import validation
@@ -59,6 +59,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         "verbose": [Integer(at_least=0), Boolean()],
     }
     _stream: stepwise.Stream | None = None
+    _restart: ClassVar[type[Restart]] = Restart
 
     def __init__(
         self,
@@ -90,6 +91,10 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    def _first_extra(self, geometry: Geometry) -> Array:
+        """Return the first value of what the model learns beside pi and P."""
+        return steps.of(geometry).first_extra(geometry)
 
     def _geometry(self) -> Geometry:
         """Return the geometry that the parameters describe, or raise about shapes that do not fit."""
@@ -153,7 +158,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         bags = (table, weights, n_features)
         with runs, one_blas_thread(), buffers.reused():
             results = [
-                Restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
+                self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
                 for number in range(self.n_init)
             ]
         best = max(results, key=lambda result: result.history[-1])

@@ -14,6 +14,7 @@ from countinggrids.core.geometry import Geometry
 from countinggrids.data import container, estimator_file, validation
 from countinggrids.data.constraints import check_parameters
 from countinggrids.models.base import GridModel
+from countinggrids.models.componential import ComponentialGrid
 from countinggrids.models.counting_grid import CountingGrid
 from countinggrids.models.elastic import ElasticGrid
 from countinggrids.models.epitomes import DiscreteEpitome, HybridEpitome
@@ -23,7 +24,15 @@ from countinggrids.training.stepwise import Stream
 FORMAT, VERSION = "model", 2
 CLASSES: dict[str, type[GridModel]] = {
     model.__name__: model
-    for model in (CountingGrid, ElasticGrid, MixtureOfUnigrams, SpatialBagOfWords, DiscreteEpitome, HybridEpitome)
+    for model in (
+        CountingGrid,
+        ComponentialGrid,
+        ElasticGrid,
+        MixtureOfUnigrams,
+        SpatialBagOfWords,
+        DiscreteEpitome,
+        HybridEpitome,
+    )
 }
 TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
 """How far probabilities may be from sum one, by dtype."""

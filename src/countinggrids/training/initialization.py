@@ -31,7 +31,7 @@ def first_grid(model: Any, rng: np.random.RandomState, geometry: Geometry, n_fea
         pi = check_init(model.init, geometry, n_features)
     log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=model.dtype)
     pi = em.normalize(np.array(pi, model.dtype, order="C"), geometry.groups, default())
-    return Grid(pi, log_prior, steps.of(geometry).first_extra(geometry))
+    return Grid(pi, log_prior, model._first_extra(geometry))
 
 
 def downsampled(geometry: Geometry, narrowest: int = 1) -> Geometry | None:

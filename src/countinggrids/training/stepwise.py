@@ -54,15 +54,21 @@ class AnnealingBatches:
     ):
         self.backend = backend
         self.batches = _batches(table, weights, n_features, geometry, size, rng, backend)
+        self.whole = float(weights.sum(dtype=np.float64))
         self.past: Statistics | None = None
 
     def e_step(self, grid: Grid, geometry: Geometry, beta: float) -> Statistics:
         """Compute the statistics of the next batch, and move those of the batches before toward them."""
         chunks, scale = next(self.batches)
         now = self.backend.e_step(chunks, grid, geometry, beta)
-        now = now.times(scale if self.past is None else PACE * scale)
-        self.past = now if self.past is None else now.plus(self.past.times(1 - PACE))
+        pace = self.pace()
+        now = now.times(scale if self.past is None else pace * scale)
+        self.past = now if self.past is None else now.plus(self.past.times(1 - pace))
         return self.past
+
+    def pace(self) -> float:
+        """Return the step size of the next batch."""
+        return PACE
 
 
 def _batches(

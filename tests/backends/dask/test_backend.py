@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from fits import LOCAL, model, odd_blocks, same
 
+import countinggrids as cg
 from countinggrids.backends import open_bags
 from countinggrids.backends.base import tree_sum
 from countinggrids.backends.dask import DaskBackend, backend, table
@@ -262,3 +263,10 @@ def test_a_scheduler_that_dies_is_an_error(X, programs):
     ):
         model(anneal=(0.5, 1.1, 1)).fit(odd_blocks(X), callback=killer(scheduler.pid, at=2))
     assert client.status == "closed"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_componential_grids_have_the_bits_of_one_process(X, client):
+    wanted, given = (cg.ComponentialGrid(12, 3, max_iter=4, random_state=0) for _ in range(2))
+    assert same(given.fit(odd_blocks(X)), wanted.fit(X))
+    assert given.alpha_ == wanted.alpha_
