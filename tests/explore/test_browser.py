@@ -69,7 +69,7 @@ def test_more_words_appear_as_one_comes_closer(visit):
     far, near = page.evaluate(count, 30), page.evaluate(count, 139)
     names = set(map_names(page))
     assert far
-    assert set(far) <= names
+    assert {word for text in far for word in text.split(", ")} <= names
     assert any(text not in names for text in near), "titles appear beside their dots"
 
 
@@ -98,7 +98,7 @@ def test_the_address_brings_the_view_back(visit):
 def test_an_address_that_makes_no_sense_does_no_harm(visit, hash):
     page = visit("walks", hash)
     assert page.locator("#count").inner_text() == "48"
-    assert page.locator("#detail h2").first.inner_text() == "How to read this map"
+    assert page.locator("#detail h2").first.inner_text() == "Contents"
 
 
 @pytest.mark.parametrize("hash", ["#range=10,500", "#sequence=walk 1&at=1.5", "#range=900,100&hide=nothing"])
@@ -157,7 +157,7 @@ def test_the_keyboard_alone_is_enough(visit):
     assert now[0] != before[0]
     assert now[1] != before[1]
     assert now[2] > before[2]
-    assert re.match(r"Row \d+, column \d+: \w+", page.locator("#live").inner_text())
+    assert re.match(r"(\w+, )*\w+( \(in .*\))?: \w+", page.locator("#live").inner_text())
     page.keyboard.press("Enter")
     settle(page)
     assert {"cell", "item"} & params(page).keys()

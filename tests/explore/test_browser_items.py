@@ -138,7 +138,7 @@ def test_close_goes_back_to_the_search(visit, name):
     page.click("#close")
     until(page, "document.querySelector('#detail h2').innerText.includes('train')")
     page.click("#close")
-    until(page, "document.querySelector('#detail h2').innerText === 'How to read this map'")
+    until(page, "document.querySelector('#detail h2').innerText === 'Contents'")
 
 
 @pytest.mark.parametrize("name", ["walks", "walks.html"])
@@ -260,7 +260,7 @@ def test_one_can_go_back_to_what_was_open(visit):
     assert page.locator("#detail h2").inner_text() == "story 3"
     page.evaluate("location.hash = '#row=1&column=1&scale=60'")
     settle(page)
-    assert page.locator("#detail h2").inner_text() == "How to read this map"
+    assert page.locator("#detail h2").inner_text() == "Contents"
 
 
 def test_a_late_answer_does_not_replace_a_newer_one(visit):

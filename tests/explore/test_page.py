@@ -54,7 +54,7 @@ def test_thumbnails_shrink_until_the_page_fits(walk_map, tmp_path):
     assert packed(small)["map"]["sheets"]["side"] < 96
     assert len(small.encode()) <= room
     assert export(walk_map, tmp_path / "page.html", room / 1e6) == (tmp_path / "page.html").stat().st_size
-    assert set(images(small)) == {"picture.jpg", "patches.png", "sheet/0.jpg", "search.bin"}
+    assert set(images(small)) == {"picture.jpg", "patches.png", "sheet/0.jpg", "search.bin", "counts.bin"}
 
 
 def test_texts_are_cut_until_the_page_fits(story_map):

@@ -13,6 +13,8 @@ from countinggrids.data.collection import Collection
 from countinggrids.explore.text_search import TextSearch
 from countinggrids.features.stream import Progress
 from countinggrids.meta.posteriors import largest_entries
+from countinggrids.meta.region import Regions
+from countinggrids.meta.regions import find_regions
 from countinggrids.plot import painting
 
 Array = NDArray[Any]
@@ -131,6 +133,16 @@ class ItemMap:
     def text_search(self) -> TextSearch:
         """The full-text index."""
         return TextSearch(self.collection)
+
+    @cached_property
+    def regions(self) -> Regions:
+        """Connected regions with names, at three levels."""
+        return find_regions(self.model, self.collection, posteriors=self.posteriors)
+
+    @cached_property
+    def feature_counts(self) -> sp.csr_array:
+        """Counts of each feature by item, added up over sections, (n_items, n_features)."""
+        return sp.csr_array(self.collection.coarsen((1,) * len(self.collection.sections)).counts)
 
     @cached_property
     def by_cell(self) -> sp.csc_array:

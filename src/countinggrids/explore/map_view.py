@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from countinggrids.core import torus
-from countinggrids.explore import pictures, views
+from countinggrids.explore import column_values, pictures, region_view, views
 from countinggrids.explore.item_map import ItemMap
 from countinggrids.plot import painting
 
@@ -27,29 +27,35 @@ def map_view(item_map: ItemMap) -> dict[str, Any]:
     all_shown = [found.features.ravel(), patches.ravel(), np.array([word[0] for word in words], int)]
     shown, numbers = np.unique(np.concatenate(all_shown), return_inverse=True)
     in_cells, in_patches, in_words = np.split(numbers, np.cumsum([part.size for part in all_shown[:2]]))
-    return {
-        "title": item_map.title,
-        "kind": vocabulary.kind,
-        "grid": list(item_map.grid),
-        "window": list(item_map.window),
-        "start": _start(item_map),
-        "names": [vocabulary.names[i] for i in shown.tolist()],
-        "feature": shown.tolist(),
-        "everywhere": _rounded(found.everywhere[shown]),
-        "cells": {
-            "n": found.features.shape[1],
-            "name": in_cells.tolist(),
-            "frequency": _rounded(found.frequencies.ravel()),
-        },
-        "painted": {"n": patches.shape[1], "name": in_patches.tolist()},
-        "usage": _rounded(item_map.usage.ravel()),
-        "words": [[n, *word[1:]] for n, word in zip(in_words.tolist(), words, strict=True)],
-        "items": _items(item_map),
-        "picture": pictures.has_picture(item_map),
-        "patch": pictures.patch_side(item_map),
-        "colors": _colors(vocabulary, shown),
-        "sheets": pictures.sheet_table(item_map),
-    }
+    return (
+        {
+            "title": item_map.title,
+            "kind": vocabulary.kind,
+            "grid": list(item_map.grid),
+            "window": list(item_map.window),
+            "start": _start(item_map),
+            "names": [vocabulary.names[i] for i in shown.tolist()],
+            "feature": shown.tolist(),
+            "everywhere": _rounded(found.everywhere[shown]),
+            "cells": {
+                "n": found.features.shape[1],
+                "name": in_cells.tolist(),
+                "frequency": _rounded(found.frequencies.ravel()),
+            },
+            "painted": {"n": patches.shape[1], "name": in_patches.tolist()},
+            "usage": _rounded(item_map.usage.ravel()),
+            "words": [[n, *word[1:]] for n, word in zip(in_words.tolist(), words, strict=True)],
+            "items": _items(item_map),
+            "regions": region_view.of_map(item_map),
+        }
+        | column_values.of_map(item_map)
+        | {
+            "picture": pictures.has_picture(item_map),
+            "patch": pictures.patch_side(item_map),
+            "colors": _colors(vocabulary, shown),
+            "sheets": pictures.sheet_table(item_map),
+        }
+    )
 
 
 def _start(item_map: ItemMap) -> list[float]:
@@ -99,6 +105,7 @@ def _items(item_map: ItemMap) -> dict[str, Any]:
         if name in items:
             values, which = np.unique(items[name].astype(str), return_inverse=True)
             columns[name] = {"values": values.tolist(), "which": which.tolist()}
+    columns["columns"] = column_values.categories(items)
     if "text" in items:
         columns["lead"] = [_lead(text) for text in items["text"]]
     if "time" in items:

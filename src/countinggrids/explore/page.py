@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from countinggrids.data import container
-from countinggrids.explore import pictures, search_index
+from countinggrids.explore import counts_index, pictures, search_index
 from countinggrids.explore.item_map import ItemMap
 from countinggrids.explore.map_view import map_view
 from countinggrids.explore.views import is_text
@@ -22,19 +22,9 @@ from countinggrids.explore.word_index import MOST_BYTES, word_index
 from countinggrids.features.stream import Progress
 
 SCRIPTS = (
-    "torus",
-    "text",
-    "tokens",
-    "search",
-    "source",
-    "layout",
-    "draw",
-    "map",
-    "panel",
-    "play",
-    "controls",
-    "host",
-    "main",
+    *("torus", "text", "colors", "tokens", "counts", "search", "regions", "source", "borders", "land", "layout"),
+    *("names", "draw", "map", "periods", "panel", "contents", "lasso", "group", "compare", "play", "filters"),
+    *("controls", "address", "host", "main"),
 )
 """Parts of the script, in the order in which they are concatenated."""
 LARGEST = 25.0
@@ -121,8 +111,11 @@ def _essentials(item_map: ItemMap, room: int) -> Pack:
         pack["images"]["picture.jpg"] = _base64(pictures.painted(item_map))
     if facts["patch"]:
         pack["images"]["patches.png"] = _base64(pictures.patches(item_map))
-    index, n_left_out = search_index.encode(item_map.text_search, room // INDEX_FRACTION)
+    index, kept = search_index.encode(item_map.text_search.terms, item_map.text_search.counts, room // INDEX_FRACTION)
+    n_left_out = len(item_map.text_search.terms) - len(kept)
     pack["images"]["search.bin"], pack["search"] = _base64(index), {"n_left_out": n_left_out}
+    if counts := counts_index.encode(item_map, room // INDEX_FRACTION):
+        pack["images"]["counts.bin"], pack["counts"] = _base64(counts.content), counts.facts
     if is_text(item_map):
         words, levels = word_index(item_map, min(MOST_BYTES, room // 5))
         pack["word_index"] = words | {"levels": _base64(levels)}

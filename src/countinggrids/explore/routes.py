@@ -5,7 +5,7 @@ import re
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from countinggrids.explore import page, pictures, views
+from countinggrids.explore import groups, page, pictures, region_view, views
 from countinggrids.explore.item_map import ItemMap
 from countinggrids.explore.map_view import map_view
 from countinggrids.features.image_files import read_bytes
@@ -105,6 +105,31 @@ class Routes:
         except (BadItemError, ValueError, ImportError) as error:
             return problem(422, str(error))
 
+    def post(self, path: str, body: bytes) -> Answer:
+        """Return the response to a POST request with the numbers of items, as JSON: {"items": [...]} or {"a", "b"}.
+
+        Parameters
+        ----------
+        path : str
+            /selection.json or /compare.json.
+        body : bytes
+            The content.
+
+        Returns
+        -------
+        answer : Answer
+            The response.
+        """
+        try:
+            given = json.loads(body)
+            if not isinstance(given, dict):
+                raise ValueError('the content must be a JSON object; use for instance {"items": [0, 1]}.')
+            if path == "/selection.json":
+                return as_json(groups.selection(self.item_map, given.get("items", [])))
+            return as_json(groups.compare(self.item_map, given.get("a", []), given.get("b")))
+        except (ValueError, RecursionError) as error:
+            return problem(400, str(error))
+
     def _side(self) -> int:
         """Return the pixels along an image's longer side that its features are taken from: what memory allows."""
         parameters = self.item_map.collection.steps[0].get_params() if self.item_map.collection.steps else {}
@@ -123,6 +148,16 @@ class Routes:
             return as_json(views.search(self.item_map, _query(query), query.get("all") == "1"))
         if path == "/snippets.json":
             return as_json(views.snippets(self.item_map, _query(query), _numbers(query)))
+        if path == "/regions.json":
+            return as_json(region_view.regions(self.item_map))
+        if path == "/selection.json":
+            return as_json(groups.selection(self.item_map, query.get("items", "")))
+        if path == "/compare.json":
+            return as_json(groups.compare(self.item_map, query.get("a", ""), query.get("b"), _permutations(query)))
+        if path == "/means.json":
+            return as_json(groups.means(self.item_map, query.get("column", "")))
+        if found := re.fullmatch(r"/region/(\d{1,6})\.json", path, re.ASCII):
+            return as_json(region_view.region(self.item_map, int(found[1])))
         if path == "/picture.jpg":
             return Answer(200, "image/jpeg", self.painted)
         if path == "/patches.png":
@@ -180,6 +215,13 @@ def _numbers(query: dict[str, str]) -> list[int]:
     if not re.fullmatch(r"\d{1,9}(,\d{1,9}){0,99}", text, re.ASCII):
         raise ValueError(f"items={text[:20]!r} must be up to 100 numbers of items; use for instance items=3,17.")
     return [int(number) for number in text.split(",")]
+
+
+def _permutations(query: dict[str, str]) -> int:
+    text = query.get("permutations", str(groups.N_PERMUTATIONS))
+    if not re.fullmatch(r"\d{1,4}", text, re.ASCII):
+        raise ValueError(f"permutations={text[:20]!r} must be from 0 to {groups.MOST_PERMUTATIONS}.")
+    return int(text)
 
 
 def _radius(query: dict[str, str]) -> int:

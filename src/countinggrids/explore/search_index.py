@@ -1,20 +1,22 @@
 """The full-text index in an exported page: postings as gaps and counts, each a variable-length integer, compressed."""
 
 import gzip
+from collections.abc import Sequence
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from countinggrids.explore.text_search import TextSearch
 
-
-def encode(search: TextSearch, most_bytes: int) -> tuple[bytes, int]:
-    """Return the index, and the number of words that are left out of it because they are too frequent.
+def encode(terms: Sequence[str], counts: sp.csc_array, most_bytes: int) -> tuple[bytes, NDArray[np.int64]]:
+    """Return the index, and the words in it: the most frequent ones may be left out.
 
     Parameters
     ----------
-    search : TextSearch
-        The index.
+    terms : sequence of str
+        The words.
+    counts : csc_array of shape (n_items, n_terms)
+        How often each item has each word.
     most_bytes : int
         Largest size. Where it is exceeded the most frequent words, which distinguish least, are left out.
 
@@ -23,28 +25,28 @@ def encode(search: TextSearch, most_bytes: int) -> tuple[bytes, int]:
     content : bytes
         The numbers of items and of words, how many items have each word, gaps between their indices, counts, and the
         words, one a line; all numbers are variable-length integers, and all of it is compressed with gzip.
-    n_left_out : int
-        Words that are left out.
+    kept : ndarray of int
+        Columns that are in it.
     """
-    n_with = np.diff(search.counts.indptr)
+    n_with = np.diff(counts.indptr)
     most = int(n_with.max(initial=0))
     while True:
         kept = np.flatnonzero(n_with <= most)
-        content = gzip.compress(_plain(search, kept), mtime=0)
+        content = gzip.compress(_plain(terms, counts, kept), mtime=0)
         if len(content) <= most_bytes or most == 0:
-            return content, len(n_with) - len(kept)
+            return content, kept
         most = most * 2 // 3
 
 
-def _plain(search: TextSearch, kept: NDArray[np.int64]) -> bytes:
-    counts = search.counts[:, kept]
+def _plain(terms: Sequence[str], counts: sp.csc_array, kept: NDArray[np.int64]) -> bytes:
+    counts = counts[:, kept]
     counts.sort_indices()
     n_with = np.diff(counts.indptr)
     gaps = np.diff(counts.indices, prepend=0)
     firsts = counts.indptr[:-1][n_with > 0]
     gaps[firsts] = counts.indices[firsts]
     numbers = np.concatenate([[counts.shape[0], len(kept)], n_with, gaps, counts.data]).astype(np.int64)
-    return variable_length(numbers) + "\n".join(search.terms[i] for i in kept.tolist()).encode("utf-8", "replace")
+    return variable_length(numbers) + "\n".join(terms[i] for i in kept.tolist()).encode("utf-8", "replace")
 
 
 def variable_length(numbers: NDArray[np.int64]) -> bytes:

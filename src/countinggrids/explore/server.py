@@ -11,6 +11,8 @@ from countinggrids.explore.hosts import LOOPBACK, is_address, name_of
 from countinggrids.explore.request_pool import BusyError, RequestPool
 from countinggrids.explore.routes import LARGEST_IMAGE, Answer, Routes, problem
 
+GROUP_PATHS = ("/selection.json", "/compare.json")
+"""POST requests with numbers of items."""
 RETRY_SECONDS = 2
 """Sent as Retry-After with status 503."""
 
@@ -78,8 +80,11 @@ def application(
         return await views.run(routes.get, request.url.path, dict(request.query_params))
 
     async def _uploaded(request: Request) -> Answer:
-        if request.url.path != "/locate.json":
-            return problem(405, f"{request.method} is only for /locate.json; expected GET.")
+        path = request.url.path
+        if path not in ("/locate.json", *GROUP_PATHS):
+            return problem(
+                405, f"{request.method} is only for /locate.json and {', '.join(GROUP_PATHS)}; expected GET."
+            )
         try:
             slot = uploads.reserve()
         except BusyError:
@@ -89,6 +94,8 @@ def application(
             body = await _body(request)
             if body is None:
                 return problem(413, f"the content is too large; expected at most {LARGEST_IMAGE} bytes.")
+            if path in GROUP_PATHS:
+                return await slot.run(routes.post, path, body)
             return await slot.run(routes.locate, request.headers.get("content-type", ""), body)
 
     def sent(answer: Answer) -> Response:

@@ -20,6 +20,19 @@ MOST_CELLS = 400
 N_FEATURES = 10
 """Features listed for an item."""
 
+VIEWS = (
+    "/map.json",
+    "/regions.json",
+    "/region/ID.json",
+    "/cell/ROW/COLUMN.json",
+    "/item/NUMBER.json",
+    "/search.json?q=WORDS",
+    "/selection.json?items=GROUP",
+    "/compare.json?a=GROUP&b=GROUP",
+    "/means.json?column=NAME",
+)
+"""Addresses of the JSON views; a GROUP is COLUMN:VALUE, region:ID, time:FROM..TO or items:1,2,3."""
+
 View = dict[str, Any]
 
 
@@ -36,7 +49,7 @@ def index(item_map: ItemMap) -> View:
         "capacity": round(item_map.model.capacity, 3),
         "columns": list(items.columns),
         "labels": _counts_of(items["label"]) if "label" in items else {},
-        "views": ["/map.json", "/cell/ROW/COLUMN.json", "/item/NUMBER.json", "/search.json?q=WORDS"],
+        "views": list(VIEWS),
     }
 
 
@@ -59,8 +72,8 @@ def cell(item_map: ItemMap, row: int, column: int, radius: int = 1) -> View:
     view : dict
         Distinctive features, and items by decreasing posterior.
     """
-    _check_range("row", row, item_map.grid[0])
-    _check_range("column", column, item_map.grid[1])
+    check_range("row", row, item_map.grid[0])
+    check_range("column", column, item_map.grid[1])
     offsets = range(-radius, radius + 1)
     n_rows, n_columns = item_map.grid
     near = [(row + i) % n_rows * n_columns + (column + j) % n_columns for i in offsets for j in offsets]
@@ -81,7 +94,7 @@ def cell(item_map: ItemMap, row: int, column: int, radius: int = 1) -> View:
 
 def item(item_map: ItemMap, number: int) -> View:
     """Return all that is known of an item, where it lies, and its neighbors: `/item/NUMBER.json`."""
-    _check_range("item", number, len(item_map.collection))
+    check_range("item", number, len(item_map.collection))
     known = {
         name: value
         for name, value in item_map.collection.items.row(number).items()
@@ -137,7 +150,7 @@ def search(item_map: ItemMap, query: str, lists_all: bool = False) -> View:
 def snippets(item_map: ItemMap, query: str, items: list[int]) -> View:
     """Return the part of each text where a query is found: `/snippets.json?q=&items=`."""
     for item in items:
-        _check_range("items", item, len(item_map.collection))
+        check_range("items", item, len(item_map.collection))
     return {"snippets": {str(item): item_map.text_search.snippet(item, query) for item in items}}
 
 
@@ -269,6 +282,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _check_range(name: str, number: int, n: int) -> None:
+def check_range(name: str, number: int, n: int) -> None:
+    """Raise LookupError unless a number is from 0 to n - 1."""
     if not 0 <= number < n:
         raise LookupError(f"{name}={number} must be from 0 to {n - 1}.")

@@ -1,8 +1,9 @@
-// Drawing, layer by layer: background, posterior, dots, thumbnails, words, paths.
+// Drawing, layer by layer: ground, posterior, dots, thumbnails, words, names, paths.
 
 const PATCHES_FROM = 40; // pixels a cell, from which on single patches are drawn
-
 const LARGEST_ROUND = 6e6; // pixels of the torus up to which its items are kept as one picture
+const MAP_FONT = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', 'Liberation Sans', Arial, system-ui, sans-serif";
+const MOST_ROUND = 20000; // dots up to which small ones are round; more are squares, which are faster
 
 class Painter {
   draw() {
@@ -19,14 +20,18 @@ class Painter {
     context.fillRect(0, 0, width, height);
     this.drawGround();
     if (this.lit) this.drawHeat();
-    if (this.outline) this.drawWindow(this.outline, this.style.accent);
+    if ((this.hovered ?? this.spot) !== null) this.drawSpot(this.hovered ?? this.spot);
     this.drawItems(ratio);
+    this.drawFrame();
+    if (this.outline) this.drawWindow(this.outline, this.style.accent);
+    this.drawNames(ratio);
+    if (this.lasso) this.drawLasso(this.lasso);
     if (this.path.length) this.drawPath();
     if (this.marked !== null) this.drawMark(this.marked);
     if (this.hasCross) this.drawCross();
   }
 
-  // Dots, thumbnails and words. While only the place of the view changes they come from one picture of the whole torus.
+  // Borders, dots, thumbnails and words. While only the place of the view changes they come from one picture of the torus.
   drawItems(ratio) {
     const { context } = this;
     const round = this.roundAt(ratio);
@@ -36,9 +41,119 @@ class Painter {
   }
 
   drawLayers() {
+    if (!this.mapData.sheets) this.drawBorders();
     this.drawDots();
     this.drawThumbs();
+    if (this.mapData.sheets) this.drawBorders();
     this.drawWords();
+  }
+
+  // The level of the regions whose borders are drawn strongest: the finest that is named.
+  borderLevel() {
+    const named = this.names().map((name) => name.level);
+    return named.length ? Math.max(...named) : 0;
+  }
+
+  drawBorders() {
+    const { context, view, land } = this;
+    const level = this.borderLevel();
+    const isPhotos = Boolean(this.mapData.sheets) && !this.tint;
+    for (let k = Math.min(level, land.borders.length - 1); k >= 0; k--) {
+      const isFine = k === level && level > 0;
+      this.rounds((x, y) => {
+        context.save();
+        context.translate(x, y);
+        context.scale(view.scale, view.scale);
+        for (const [width, color, alpha] of isPhotos ? [[5, this.style.halo, 0.75], [1.6, this.style.ink, 0.7]] : [[k === 0 ? 1.6 : 1, this.style.border, k === 0 ? 0.9 : 0.55]]) {
+          if (isPhotos && k > 0) continue;
+          context.globalAlpha = isFine ? alpha * 0.8 : alpha;
+          context.strokeStyle = color;
+          context.lineWidth = width / view.scale;
+          context.setLineDash(k > 0 && !isPhotos ? [4 / view.scale, 3 / view.scale] : []);
+          context.stroke(land.borders[k]);
+        }
+        context.restore();
+      }, 0, 0, 1);
+    }
+  }
+
+  // Every place lies once inside a frame around the middle of the view; beyond it the map repeats, and is dimmed.
+  drawFrame() {
+    const { context } = this;
+    const [width, height] = this.size;
+    const [tall, wide] = this.grid.map((length) => length * this.view.scale);
+    const band = height / 2 - this.view.row * this.view.scale;
+    const [left, top] = [Math.max(-2, (width - wide) / 2), this.isBand ? band : Math.max(-2, (height - tall) / 2)];
+    if (left < 0 && (top < 0 || this.isBand)) return;
+    const [right, bottom] = [width - left, this.isBand ? band + tall : height - top];
+    context.fillStyle = this.style.ground;
+    context.globalAlpha = 0.72;
+    if (!this.isBand) {
+      context.fillRect(0, 0, width, top);
+      context.fillRect(0, bottom, width, top);
+    }
+    context.fillRect(0, top, left, bottom - top);
+    context.fillRect(right, top, left, bottom - top);
+    context.globalAlpha = 1;
+    context.strokeStyle = this.style.quiet;
+    context.lineWidth = 1;
+    context.strokeRect(Math.round(left) + 0.5, Math.round(top) + 0.5, Math.round(right - left) - 1, Math.round(bottom - top) - 1);
+  }
+
+  // Where on the screen the copy of a place is that is nearest to the middle of the view.
+  onScreen(place) {
+    const { row, column, scale } = this.view;
+    return [
+      this.size[0] / 2 + shortest(column, place[1], this.grid[1]) * scale,
+      this.size[1] / 2 + (this.isBand ? place[0] - row : shortest(row, place[0], this.grid[0])) * scale,
+    ];
+  }
+
+  drawNames(ratio) {
+    const names = this.names();
+    const level = this.borderLevel();
+    this.shownNames = [];
+    for (const name of [...names].reverse()) {
+      const [x, y] = this.onScreen(name.at);
+      const [tall, wide] = name.half.map((length) => length * this.view.scale);
+      if (x + wide < 0 || x - wide > this.size[0] || y + tall < 0 || y - tall > this.size[1]) continue;
+      const isFaint = Boolean(this.lit || this.emphasized) || name.level < level - 1;
+      this.writer.draw(this.context, name, [x, y], this.view.scale, ratio, this.style, isFaint);
+      this.shownNames.push({ id: name.id, box: [x - wide, y - tall, x + wide, y + tall] });
+    }
+  }
+
+  // Light up a region.
+  drawSpot(id) {
+    const { context, land, view } = this;
+    const key = `${id} ${this.isDark}`;
+    if (this.spotPicture?.key !== key) this.spotPicture = { key, picture: land.mask(id, this.regions.list[id].level, colorOf(this.style.accent)) };
+    const pattern = context.createPattern(this.spotPicture.picture, "repeat");
+    const scale = view.scale / land.factor;
+    const [left, top] = [this.size[0] / 2 - view.column * view.scale, this.size[1] / 2 - view.row * view.scale];
+    pattern.setTransform(new DOMMatrix([scale, 0, 0, scale, left, top]));
+    context.fillStyle = pattern;
+    context.fillRect(0, this.isBand ? top : 0, this.size[0], this.isBand ? view.scale : this.size[1]);
+  }
+
+  drawLasso(points) {
+    const { context, view } = this;
+    context.lineWidth = 2;
+    context.lineJoin = "round";
+    const first = this.onScreen(points[0]);
+    context.beginPath();
+    points.forEach(([row, column], k) => {
+      const [x, y] = [first[0] + (column - points[0][1]) * view.scale, first[1] + (row - points[0][0]) * view.scale];
+      if (k) context.lineTo(x, y);
+      else context.moveTo(x, y);
+    });
+    context.closePath();
+    context.fillStyle = this.style.accent;
+    context.globalAlpha = 0.12;
+    context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = this.style.accent;
+    context.stroke();
   }
 
   // One round of the torus as a picture, if the zoom stands still and the picture is not too large.
@@ -73,16 +188,31 @@ class Painter {
   drawGround() {
     const { context } = this;
     context.imageSmoothingEnabled = true;
-    if (!this.pictures) {
-      this.drawCells(this.usage);
-      return;
-    }
+    if (!this.pictures || this.tint) return this.drawLand();
     const wanted = this.grid[1] * this.view.scale * (window.devicePixelRatio || 1);
     const picture = this.pictures.find((each) => each.width <= wanted * 1.5) || this.pictures[this.pictures.length - 1];
     this.rounds((x, y, wide, tall) => context.drawImage(picture, Math.floor(x), Math.floor(y), Math.ceil(wide) + 1, Math.ceil(tall) + 1));
     if (this.mapData.painted.n && this.view.scale > PATCHES_FROM) this.drawPatches();
     context.fillStyle = this.isDark ? "#0005" : "#fff4";
     context.fillRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
+  }
+
+  drawLand() {
+    const { context, view, land } = this;
+    const [width, height] = this.size;
+    const pattern = context.createPattern(this.landPicture, "repeat");
+    const scale = view.scale / land.factor;
+    const [left, top] = [width / 2 - view.column * view.scale, height / 2 - view.row * view.scale];
+    pattern.setTransform(new DOMMatrix([scale, 0, 0, scale, left, top]));
+    context.fillStyle = pattern;
+    if (this.isBand) context.fillRect(0, top, width, view.scale);
+    else context.fillRect(0, 0, width, height);
+  }
+
+  // Paint the land anew, in the colors of the theme and of the regions.
+  paintLand() {
+    const level = this.tintLevel ?? 0;
+    this.landPicture = this.land.picture(this.style, this.isDark, this.tint || (() => null), Math.min(level, this.regions.nLevels - 1));
   }
 
   // From near, every cell shows the four patches it holds most of.
@@ -112,17 +242,6 @@ class Painter {
     this.rounds((x, y, wide, tall) => this.context.drawImage(picture, 1, 1, picture.width - 2, picture.height - 2, x, y, wide, tall), down, right);
   }
 
-  // The usage of the grid as soft hills, one pixel a cell and a border that repeats the other side.
-  drawUsage() {
-    const [low, high] = [colorOf(this.style.low), colorOf(this.style.high)];
-    const hills = blurred(this.mapData.usage, this.grid);
-    const top = largest(hills) || 1;
-    this.usage = cellsPicture(this.grid, (cell) => {
-      const height = Math.sqrt(hills[cell] / top);
-      return [...[0, 1, 2].map((i) => low[i] + (high[i] - low[i]) * height), 255];
-    });
-  }
-
   drawHeat() {
     const { context } = this;
     if (this.litPicture?.of !== this.lit) {
@@ -141,10 +260,10 @@ class Painter {
   // Dots of one color after another; those that are emphasized come last, larger.
   drawDots() {
     const { context, view, emphasized } = this;
-    const largest = Math.min(5, Math.max(1.3, view.scale * 0.055));
+    const largest = Math.min(5, Math.max(1.4, view.scale * 0.06));
     const hidden = new Set(this.thumbs().chosen);
     const groups = new Map();
-    for (let i = 0; i < this.places.length; i++) {
+    for (const i of this.visible()) {
       if (!this.isShown[i] || hidden.has(i)) continue;
       const isStrong = emphasized ? emphasized.has(i) : false;
       const color = (isStrong ? "+" : "-") + (this.colorOf ? this.colorOf(i) : isStrong ? this.style.accent : this.style.dot);
@@ -154,7 +273,7 @@ class Painter {
     for (const [color, members] of [...groups].sort((a, b) => (a[0] < b[0] ? 1 : -1))) {
       const isStrong = color[0] === "+";
       context.fillStyle = color.slice(1);
-      context.globalAlpha = isStrong ? 1 : emphasized ? 0.18 : this.colorOf ? 0.9 : 0.55;
+      context.globalAlpha = isStrong ? 1 : emphasized ? 0.18 : this.colorOf ? 0.85 : 0.5;
       for (const item of members) {
         const usual = Math.min(largest, Math.max(0.6, this.gap[item] * view.scale * 0.36));
         const radius = isStrong ? Math.max(usual, 3.5) : usual;
@@ -166,7 +285,7 @@ class Painter {
 
   drawDot(x, y, radius) {
     const { context } = this;
-    if (radius < 2.5) return context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+    if (radius < 2.5 && this.places.length > MOST_ROUND) return context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
     context.beginPath();
     context.arc(x, y, radius, 0, 2 * Math.PI);
     context.fill();
@@ -202,8 +321,8 @@ class Painter {
     context.textBaseline = "middle";
     context.lineJoin = "round";
     context.strokeStyle = this.style.halo;
-    context.fillStyle = this.style.ink;
-    for (const word of this.words()) this.write(word, "600");
+    context.fillStyle = this.style.word;
+    for (const word of this.words()) this.write(word, "500");
     if (this.mapData.sheets) return;
     context.fillStyle = this.style.quiet;
     for (const title of this.titles()) this.write(title, "400");
@@ -213,7 +332,7 @@ class Painter {
     const { context } = this;
     const pixels = size * this.view.scale;
     this.copies(at, (this.widthOf(name) * pixels) / 2 + 4, (x, y) => {
-      context.font = `${weight} ${pixels.toFixed(1)}px system-ui, sans-serif`;
+      context.font = `${weight} ${pixels.toFixed(1)}px ${MAP_FONT}`;
       context.lineWidth = Math.max(2.5, pixels / 6);
       context.strokeText(plain(name), x, y);
       context.fillText(plain(name), x, y);
@@ -326,9 +445,4 @@ function shrunken(image) {
     last = half;
   }
   return found;
-}
-
-function colorOf(text) {
-  const digits = text.replace("#", "");
-  return [0, 2, 4].map((i) => parseInt(digits.slice(i, i + 2), 16));
 }

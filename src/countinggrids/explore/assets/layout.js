@@ -2,6 +2,7 @@
 // and zooming lets more appear in steps; between two levels everything just grows.
 
 const LEVELS_PER_OCTAVE = 2;
+const WORDS_FROM = 150; // pixels across the finest regions, from which on single words are written
 const NEAR = 128; // pixels a cell, from which on dots have their titles beside them
 
 function levelOf(scale) {
@@ -79,6 +80,17 @@ function spread(items, grid, middle, hasThumbs) {
   return { places, order, gap, densest };
 }
 
+// The items of each cell, one cell after another.
+function bucketsOf(places, grid) {
+  const cellOf = ([row, column]) => wrap(Math.floor(row), grid[0]) * grid[1] + wrap(Math.floor(column), grid[1]);
+  const start = new Uint32Array(grid[0] * grid[1] + 1);
+  for (const place of places) start[cellOf(place) + 1]++;
+  for (let cell = 0; cell < grid[0] * grid[1]; cell++) start[cell + 1] += start[cell];
+  const [items, next] = [new Uint32Array(places.length), start.slice()];
+  places.forEach((place, item) => (items[next[cellOf(place)]++] = item));
+  return { start, items };
+}
+
 // The k-th point of a sequence that fills a square evenly (Roberts' additive recurrence).
 function strewn(k) {
   return [(0.5 + k * 0.7548776662466927) % 1, (0.5 + k * 0.5698402909980532) % 1];
@@ -94,21 +106,28 @@ function chooseThumbs(places, order, isShown, grid, level) {
   return { chosen, size: pixels / level };
 }
 
-// Choose the words that are written at a level, broad ones first; sizes are in cells.
-function chooseWords(mapData, level, measure, room) {
-  const { grid, names, words } = mapData;
+// Choose the words that are written at a level, where names leave room and the land is not empty; sizes are in cells.
+function chooseWords(map, level) {
+  const { grid, names, words } = map.mapData;
+  const { regions } = map;
+  const across = Math.sqrt((grid[0] * grid[1]) / regions.byLevel[regions.nLevels - 1].length) * level;
+  if (across < WORDS_FROM) return [];
+  const room = map.room(level);
+  const written = map.names().flatMap((name) => name.lines.flatMap((line) => line.split(", ").map((word) => ({ word, at: name.at }))));
   const near = new Map();
+  for (const { word, at } of written) near.set(word, [...(near.get(word) || []), at]);
   const chosen = [];
   const apart = Math.max(260, level * 2.5);
-  for (const [name, row, column, weight, rank] of words) {
-    const wide = [1, 0.62, 0.36, 0.2, 0.12][rank];
-    const pixels = 11 + 19 * Math.sqrt(Math.min(1, weight)) * Math.min(1, wide * Math.max(1, level / 24));
+  for (const [name, row, column, weight] of words) {
+    const pixels = 10.5 + 3.5 * Math.sqrt(Math.min(1, weight));
     const at = [row + 0.5, column + 0.5];
-    const others = near.get(name) || [];
+    const cell = at.map((place, axis) => wrap(Math.floor(place - 0.5 - map.middle[axis] + 0.5), grid[axis]));
+    if (regions.isEmpty[cell[0] * grid[1] + cell[1]]) continue;
+    const others = near.get(names[name]) || [];
     if (others.some((other) => distance(at, other, grid) * level < apart)) continue;
-    const half = [(pixels * 1.15) / level / 2, (measure(names[name]) * pixels + 8) / level / 2];
+    const half = [(pixels * 1.35) / level / 2, (map.widthOf(names[name]) * pixels + 14) / level / 2];
     if (half[0] * 2 > grid[0] || half[1] * 2 > grid[1] || !room.take({ at, half })) continue;
-    near.set(name, [...others, at]);
+    near.set(names[name], [...others, at]);
     chosen.push({ name: names[name], at, size: pixels / level });
   }
   return chosen;

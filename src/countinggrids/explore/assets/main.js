@@ -1,6 +1,5 @@
 // The application; the state of the view is kept in the address, so that it can be shared.
 
-const THEMES = ["light", "dark"];
 const PAUSE = 250; // milliseconds without a key, after which one sees what was found so far
 
 async function main() {
@@ -19,10 +18,11 @@ async function main() {
   performance.mark("ready");
 }
 
-class Explorer {
+class Explorer extends Addressed {
   constructor(mapData, source, map, panel, act) {
+    super();
     Object.assign(this, { mapData, source, map, panel, act });
-    this.opened = null; // {item}, {cell} or {query}
+    this.opened = null; // {item}, {cell}, {query}, {region}, {lasso} or {compare: [a, b]}
     this.trail = []; // what was open before, to which Close goes back
     this.result = null; // of the last search
     this.turn = 0; // counts what is opened, so that a late response is ignored
@@ -40,8 +40,21 @@ class Explorer {
       refresh: () => this.refresh(),
       query: () => this.result?.query || "",
       light: (posterior) => this.light(posterior),
+      openRegion: (id) => this.openRegion(id),
+      openLasso: (corners) => this.openLasso(corners),
+      openCompare: (a, b) => this.openCompare(a, b),
+      selection: () => this.selection(),
+      selectView: () => this.openLasso(this.map.viewCorners()),
+      toggleLasso: () => this.setLasso(!this.map.isLasso),
+      fly: (id) => this.map.fly(id),
+      contents: () => this.contents.node(),
+      thumb: (item, side) => this.panel.thumb(item, side),
+      say: (text) => (this.live.textContent = plain(text)),
     });
     this.filters = new Filters(mapData, map, act);
+    this.contents = new Contents(map, this.filters, act);
+    this.groups = new GroupPanel(panel, map, this.filters, act);
+    this.comparison = new ComparePanel(panel, map, this.filters, act);
     this.player = new Player(mapData, map, act);
     map.onMove = () => this.remember();
   }
@@ -55,6 +68,9 @@ class Explorer {
     click("zoom-whole", () => this.map.whole());
     click("theme", () => this.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
     click("toggle-panel", () => this.togglePanel());
+    click("lasso", () => this.setLasso(!this.map.isLasso));
+    click("select-view", () => this.act.selectView());
+    click("compare", () => this.openCompare("", "rest"));
     document.getElementById("search").addEventListener("submit", (event) => {
       event.preventDefault();
       clearTimeout(this.typing);
@@ -72,6 +88,8 @@ class Explorer {
   }
 
   openAt(x, y, isKey = false) {
+    const region = isKey ? null : this.map.nameAt(x, y);
+    if (region !== null) return this.openRegion(region);
     const item = this.map.itemAt(x, y);
     if (item !== null) return this.openItem(item, { isKey });
     this.openCell(this.map.windowAt(x, y), isKey);
@@ -80,8 +98,7 @@ class Explorer {
   openCell(cell, isKey = false) {
     this.turn++;
     this.trail = [];
-    this.opened = { cell };
-    Object.assign(this.map, { outline: cell, marked: null, lit: null });
+    this.replace({ cell }, { outline: cell });
     this.panel.cell(cell);
     this.shown(isKey);
   }
@@ -89,16 +106,74 @@ class Explorer {
   openItem(item, { isKey = false, isFollowing = false, isPlaying = false } = {}) {
     this.turn++;
     if (!isPlaying) this.player.stop();
-    if (this.opened && !isPlaying) this.trail.push({ opened: this.opened, view: this.map.view });
-    this.opened = { item };
+    this.keepTrail(isPlaying);
     const { items, grid } = this.mapData;
     const kept = [];
     for (let k = items.start[item]; k < items.start[item + 1]; k++)
       kept.push([Math.floor(items.cell[k] / grid[1]), items.cell[k] % grid[1], items.posterior[k]]);
-    Object.assign(this.map, { outline: kept[0].slice(0, 2), marked: item, lit: kept });
+    this.replace({ item }, { outline: kept[0].slice(0, 2), marked: item, lit: kept });
     if (isFollowing) this.follow(item);
     this.panel.item(item);
     this.shown(isKey, isPlaying);
+  }
+
+  openRegion(id, { isStill = false } = {}) {
+    this.turn++;
+    this.keepTrail();
+    this.replace({ region: id }, { spot: id });
+    this.groups.region(id);
+    if (!isStill) this.map.fly(id);
+    this.shown();
+  }
+
+  openLasso(corners) {
+    this.turn++;
+    this.setLasso(false);
+    this.keepTrail();
+    this.lasso = corners;
+    this.replace({ lasso: corners }, { lasso: corners });
+    const items = itemsInside(this.map, corners);
+    this.emphasize(items);
+    this.groups.lasso(items);
+    this.live.textContent = `${counted(items.length, "item")} selected`;
+    this.shown();
+  }
+
+  openCompare(a, b) {
+    this.turn++;
+    if (!this.opened?.compare) this.keepTrail();
+    this.replace({ compare: [a, b] }, {});
+    this.comparison.open(a, b);
+    this.shown();
+  }
+
+  // The items of the last lasso that are shown; null without one.
+  selection() {
+    return this.lasso ? itemsInside(this.map, this.lasso) : null;
+  }
+
+  setLasso(isOn) {
+    this.map.isLasso = isOn;
+    this.map.canvas.classList.toggle("is-lasso", isOn);
+    document.getElementById("lasso").setAttribute("aria-pressed", String(isOn));
+  }
+
+  keepTrail(isPlaying = false) {
+    if (this.opened && !isPlaying) this.trail.push({ opened: this.opened, view: this.map.view });
+  }
+
+  // Open something instead of what is open: marks of the one go, those of the other come.
+  replace(opened, marks) {
+    const wasSearch = this.opened?.query !== undefined;
+    this.opened = opened;
+    Object.assign(this.map, { outline: null, marked: null, lit: null, spot: null, lasso: null }, marks);
+    if (this.map.emphasized && !wasSearch) this.emphasize(null);
+    if (this.filters.comparison && !opened?.compare) this.endComparison();
+  }
+
+  endComparison() {
+    document.getElementById("key").hidden = true;
+    this.filters.set({ comparison: null });
   }
 
   // Bring an item into the middle half of the view if it has left it.
@@ -112,6 +187,9 @@ class Explorer {
 
   // Show again what is open, with the items that are left by the filters.
   refresh() {
+    if (!this.opened) this.panel.overview();
+    if (this.opened?.region !== undefined) this.groups.region(this.opened.region);
+    if (this.opened?.lasso) this.groups.lasso(this.selection());
     if (this.opened?.cell) this.panel.cell(this.opened.cell);
     if (this.opened?.item !== undefined) this.panel.item(this.opened.item);
     if (this.opened?.query && this.result) this.panel.found(this.result, `“${this.opened.query}”`);
@@ -133,10 +211,15 @@ class Explorer {
     this.map.moveTo(last.view);
   }
 
-  reopen({ item, cell, query }) {
+  reopen({ item, cell, query, region, lasso, compare }) {
     if (query && this.result) return this.found(this.result, query, false);
-    if (cell) return this.openCell(cell);
-    if (item !== undefined) this.openItem(item);
+    const trail = this.trail;
+    if (cell) this.openCell(cell);
+    else if (lasso) this.openLasso(lasso);
+    else if (compare) this.openCompare(...compare);
+    else if (region !== undefined) this.openRegion(region, { isStill: true });
+    else if (item !== undefined) this.openItem(item);
+    this.trail = trail;
   }
 
   closeAll() {
@@ -153,7 +236,9 @@ class Explorer {
     if (this.player.name !== null) this.player.choose("");
     this.trail = [];
     this.result = null;
-    Object.assign(this.map, { outline: null, marked: null, lit: null });
+    this.lasso = null;
+    this.setLasso(false);
+    this.replace(null, {});
     this.emphasize(null);
     document.getElementById("query").value = "";
     this.panel.overview();
@@ -171,7 +256,7 @@ class Explorer {
   locate(file) {
     this.live.textContent = "Locating";
     return this.answered(this.source.drop(file), (result) => {
-      this.opened = null;
+      this.replace(null, {});
       this.panel.located(result, `Most likely place of “${file.name || "text"}”`);
       this.light(result.posterior);
       this.shown();
@@ -195,8 +280,7 @@ class Explorer {
   // Emphasize the items that contain a query.
   found(result, query, isTyped) {
     this.result = result;
-    this.opened = { query };
-    Object.assign(this.map, { lit: null, marked: null, outline: null });
+    this.replace({ query }, {});
     this.panel.found(result, `“${query}”`);
     this.emphasize(result.all.length ? result.all : null);
     this.live.textContent = document.getElementById("sentence").textContent;
@@ -234,6 +318,9 @@ class Explorer {
       if (this.panel.lead(item)) parts.push(this.panel.lead(item));
       if (label && label.values[label.which[item]]) parts.push(make("div", label.values[label.which[item]], { class: "quiet" }));
     }
+    const region = map.nameAt(x, y);
+    map.canvas.classList.toggle("is-over", region !== null || item !== null);
+    parts.push(make("div", make("bdi", region === null ? this.panel.place([row, column]) : map.regions.list[region].name), { class: "where" }));
     const shown = [...Array(Math.min(8, cells.n)).keys()].map((k) => cells.name[first + k]);
     if (mapData.patch || mapData.colors) parts.push(make("div", shown.map((name) => this.panel.swatch(name)).flatMap((node) => [node, " "])));
     else parts.push(make("div", shown.map((name) => names[name]).join(", ")));
@@ -251,7 +338,7 @@ class Explorer {
     const { cells, names, grid } = this.mapData;
     const first = (row * grid[1] + column) * cells.n;
     const features = [0, 1, 2].filter((k) => k < cells.n).map((k) => names[cells.name[first + k]]);
-    this.live.textContent = plain(`Row ${row}, column ${column}: ${features.join(", ")}`);
+    this.live.textContent = plain(`${this.panel.place([row, column])}: ${features.join(", ")}`);
   }
 
   listenToDrops() {
@@ -299,84 +386,6 @@ class Explorer {
     setTheme(name);
     this.map.restyle();
     this.remember();
-  }
-
-  // Write the view into the address, rate-limited as browsers ask; opening something adds to the history.
-  remember() {
-    if (this.isRecalling || this.isRemembering) return;
-    this.isRemembering = true;
-    setTimeout(() => {
-      this.isRemembering = false;
-      this.written = `#${this.address()}`;
-      const opened = JSON.stringify(this.opened);
-      const isNew = opened !== this.last && !this.player.timer;
-      this.last = opened;
-      try {
-        history[isNew ? "pushState" : "replaceState"](null, "", this.written);
-      } catch {
-        // A page inside a notebook has no address of its own.
-      }
-    }, 150);
-  }
-
-  address() {
-    const { row, column, scale } = this.map.view;
-    const { filters, player, opened } = this;
-    const params = new URLSearchParams({ row: row.toFixed(3), column: column.toFixed(3), scale: scale.toFixed(2) });
-    if (opened?.item !== undefined) params.set("item", opened.item);
-    if (opened?.cell) params.set("cell", opened.cell.join(","));
-    if (opened?.query) params.set("q", opened.query);
-    if (filters.choices) params.set("color", filters.color);
-    if (filters.split) params.set("split", filters.split);
-    if (filters.range[0] > 0 || filters.range[1] < 1000) params.set("range", filters.range.join(","));
-    for (const name of filters.hidden) params.append("hide", name);
-    if (player.name !== null && player.sequences.size) {
-      params.set("sequence", player.name);
-      params.set("at", player.at);
-    }
-    if (this.theme) params.set("theme", this.theme);
-    return params.toString();
-  }
-
-  // Restore the view from the address; missing or invalid parts keep their values.
-  recall() {
-    if (location.hash === this.written && this.written) return;
-    this.isRecalling = true;
-    try {
-      this.take(new URLSearchParams(location.hash.slice(1)));
-    } finally {
-      this.isRecalling = false;
-    }
-    this.last = JSON.stringify(this.opened);
-  }
-
-  take(params) {
-    const { grid, items } = this.mapData;
-    const number = (name) => (params.has(name) && Number.isFinite(Number(params.get(name))) ? Number(params.get(name)) : undefined);
-    if (THEMES.includes(params.get("theme"))) this.setTheme(params.get("theme"));
-    this.clear();
-    this.filters.set({
-      hidden: new Set(params.getAll("hide").filter((name) => items.label?.values.includes(name))),
-      split: items.split?.values.includes(params.get("split")) ? params.get("split") : "",
-      range: this.rangeOf(params.get("range")),
-      ...(["", ...(this.filters.choices || [])].includes(params.get("color")) ? { color: params.get("color") } : {}),
-    });
-    const cell = (params.get("cell") || "").split(",").map(Number);
-    const item = number("item");
-    if (this.player.sequences.has(params.get("sequence"))) this.player.choose(params.get("sequence"), number("at") || 0);
-    if (Number.isInteger(item) && item >= 0 && item < items.n) this.openItem(item, { isPlaying: true });
-    else if (cell.length === 2 && cell.every((n, axis) => Number.isInteger(n) && n >= 0 && n < grid[axis])) this.openCell(cell);
-    else if (params.get("q")) {
-      document.getElementById("query").value = params.get("q");
-      this.search(params.get("q"));
-    }
-    if (params.has("row")) this.map.moveTo({ row: number("row"), column: number("column"), scale: number("scale") });
-  }
-
-  rangeOf(text) {
-    const range = (text || "").split(",").map(Number);
-    const isRange = this.filters.span && range.length === 2 && range.every((n) => n >= 0 && n <= 1000) && range[0] <= range[1];
-    return isRange ? range : [0, 1000];
   }
 }
 

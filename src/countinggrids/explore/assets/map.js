@@ -1,5 +1,6 @@
 // The map: a canvas over an endless plane that repeats the torus.
 
+const FLIGHT = 260; // milliseconds to fly to a region
 const FARTHEST = 0.55; // the smallest fraction of the view's shorter side that one copy of the torus takes
 
 class MapView extends Painter {
@@ -10,6 +11,8 @@ class MapView extends Painter {
     this.isBand = mapData.grid[0] === 1; // a grid of one axis is a ring, and its map a band that repeats sideways only
     this.middle = mapData.window.map((length) => (length - 1) / 2);
     Object.assign(this, spread(mapData.items, mapData.grid, this.middle, Boolean(mapData.sheets)));
+    this.buckets = bucketsOf(this.places, this.grid);
+    this.everyItem = [...this.places.keys()];
     this.isShown = new Uint8Array(mapData.items.n).fill(1);
     this.colorOf = null; // (item) => color
     this.view = { row: mapData.start[0], column: mapData.start[1], scale: 1 };
@@ -18,14 +21,24 @@ class MapView extends Painter {
     this.outline = null; // the first cell of a window
     this.marked = null; // an item
     this.path = []; // items of a sequence, up to the present one
+    this.tint = null; // (region) => color of its land, or null
+    this.tintLevel = 0;
+    this.spot = null; // a region that is open
+    this.hovered = null; // a region that is pointed at
+    this.isLasso = false; // whether a drag draws a line around items
+    this.lasso = null; // corners of a line around items
+    this.shownNames = [];
+    this.writer = new NameWriter();
     this.sheets = new Map();
     this.kept = new Map(); // layouts by level
     this.widths = new Map();
     this.version = 0; // of what the items look like
     this.size = [canvas.clientWidth, canvas.clientHeight];
+    this.regions = new Regions(mapData);
+    this.land = new Land(this);
     this.readStyle();
     if (mapData.picture) this.loadPicture();
-    this.drawUsage();
+    this.paintLand();
   }
 
   get limits() {
@@ -42,7 +55,8 @@ class MapView extends Painter {
     this.moveTo({ row, column, scale });
   }
 
-  moveTo({ row = this.view.row, column = this.view.column, scale = this.view.scale }) {
+  moveTo({ row = this.view.row, column = this.view.column, scale = this.view.scale }, isFlight = false) {
+    if (!isFlight) this.flight = (this.flight || 0) + 1;
     const [least, most] = this.limits;
     this.view = {
       row: this.isBand ? Math.min(1, Math.max(0, row)) : wrap(row, this.grid[0]),
@@ -91,8 +105,84 @@ class MapView extends Painter {
       if (far <= reach && far < least) [best, least] = [item, far];
     };
     if (sheets) for (const item of this.thumbs().chosen) consider(item, size / 2);
-    if (best === null) for (let i = 0; i < this.isShown.length; i++) if (this.isShown[i]) consider(i, 8 / this.view.scale);
+    const reach = 8 / this.view.scale;
+    if (best === null) for (const i of this.around(place, reach)) if (this.isShown[i]) consider(i, reach);
     return best;
+  }
+
+  // The region whose name is under a point of the screen.
+  nameAt(x, y) {
+    const found = this.shownNames.filter(({ box }) => x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3]);
+    return found.length ? found[found.length - 1].id : null;
+  }
+
+  // Items within a square around a place, and some beside it.
+  around(place, reach) {
+    const ends = place.map((at) => [Math.floor(at - reach), Math.floor(at + reach)]);
+    return this.within(ends);
+  }
+
+  // Items that may be in view.
+  visible() {
+    const [width, height] = this.size;
+    const { row, column, scale } = this.view;
+    const halves = [height, width].map((length) => length / 2 / scale + 0.2);
+    return this.within([row, column].map((at, axis) => [Math.floor(at - halves[axis]), Math.floor(at + halves[axis])]));
+  }
+
+  // Items in the cells between two rows and two columns, each once.
+  within([rows, columns]) {
+    const spans = [rows, columns].map(([first, last], axis) => [first, Math.min(last - first + 1, this.grid[axis])]);
+    if (spans[0][1] >= this.grid[0] && spans[1][1] >= this.grid[1]) return this.everyItem;
+    const found = [];
+    for (let i = 0; i < spans[0][1]; i++)
+      for (let j = 0; j < spans[1][1]; j++) {
+        const cell = wrap(spans[0][0] + i, this.grid[0]) * this.grid[1] + wrap(spans[1][0] + j, this.grid[1]);
+        for (let k = this.buckets.start[cell]; k < this.buckets.start[cell + 1]; k++) found.push(this.buckets.items[k]);
+      }
+    return found;
+  }
+
+  highlight(id) {
+    this.hovered = id;
+    this.changed();
+  }
+
+  // The corners of the view, as a lasso.
+  viewCorners() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const [top, left] = this.at(0, 0);
+    const [tall, wide] = [height, width].map((length, axis) => Math.min(length / this.view.scale, this.grid[axis] - 1e-6));
+    const [row, column] = [top + (height / this.view.scale - tall) / 2, left + (width / this.view.scale - wide) / 2];
+    return [[row, column], [row, column + wide], [row + tall, column + wide], [row + tall, column]];
+  }
+
+  // Go to a region so that it fills most of the view, and no closer than its names need.
+  fly(id) {
+    const { bounds, center } = this.regions.list[id];
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const fit = 0.75 * Math.min(width / Math.max(bounds[3], 2), height / Math.max(bounds[2], this.isBand ? 1 : 2));
+    const isWhole = [bounds[2], bounds[3]].map((length, axis) => length >= this.grid[axis] - 1);
+    const place = [0, 1].map((axis) => (isWhole[axis] ? center[axis] + 0.5 : bounds[axis] + 0.5 + bounds[axis + 2] / 2));
+    this.flyTo({ row: place[0], column: place[1], scale: Math.min(fit, NEAR * 0.95) });
+  }
+
+  // Move there in steps, by the short way round; at once for those who prefer less motion.
+  flyTo({ row, column, scale }) {
+    const from = { ...this.view };
+    const [least, most] = this.limits;
+    const to = { row: from.row + shortest(from.row, row, this.grid[0]), column: from.column + shortest(from.column, column, this.grid[1]), scale: Math.min(most, Math.max(least, scale)) };
+    const flight = (this.flight = (this.flight || 0) + 1);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.moveTo(to);
+    const first = performance.now();
+    const step = () => {
+      if (flight !== this.flight) return;
+      const at = Math.min(1, (performance.now() - first) / FLIGHT);
+      const eased = at * at * (3 - 2 * at);
+      this.moveTo({ row: from.row + (to.row - from.row) * eased, column: from.column + (to.column - from.column) * eased, scale: from.scale * (to.scale / from.scale) ** eased }, true);
+      if (at < 1) requestAnimationFrame(step);
+    };
+    step();
   }
 
   changed() {
@@ -107,14 +197,14 @@ class MapView extends Painter {
   readStyle() {
     const style = getComputedStyle(document.documentElement);
     this.style = Object.fromEntries(
-      ["ground", "ink", "quiet", "accent", "low", "high", "halo", "dot", "paper"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+      ["ground", "ink", "quiet", "accent", "low", "high", "halo", "dot", "paper", "water", "border", "word"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
     );
     this.isDark = document.documentElement.dataset.theme === "dark";
   }
 
   restyle() {
     this.readStyle();
-    this.drawUsage();
+    this.paintLand();
     this.redraw();
   }
 
@@ -135,8 +225,9 @@ class MapView extends Painter {
     return this.kept.get(key);
   }
 
+  // Pictures are drawn unless the land shows something and one is far away.
   thumbs() {
-    if (!this.mapData.sheets) return { chosen: [], size: 0 };
+    if (!this.mapData.sheets || (this.tint && this.view.scale < NEAR)) return { chosen: [], size: 0 };
     const level = levelOf(this.view.scale);
     return this.keep("thumbs", level, () => chooseThumbs(this.places, this.order, this.isShown, this.grid, level));
   }
@@ -146,9 +237,15 @@ class MapView extends Painter {
     return this.keep("room", level, () => new Room(this.grid, 60 / level));
   }
 
-  words() {
+  names() {
     const level = levelOf(this.view.scale);
-    return this.keep("words", level, () => chooseWords(this.mapData, level, (name) => this.widthOf(name), this.room(level)));
+    return this.keep("names", level, () => chooseNames(this, level));
+  }
+
+  words() {
+    this.names();
+    const level = levelOf(this.view.scale);
+    return this.keep("words", level, () => chooseWords(this, level));
   }
 
   titles() {
@@ -159,7 +256,7 @@ class MapView extends Painter {
   // How wide a word is at a size of one pixel.
   widthOf(name) {
     if (!this.widths.has(name)) {
-      this.context.font = "600 20px system-ui, sans-serif";
+      this.context.font = `700 20px ${MAP_FONT}`;
       this.widths.set(name, this.context.measureText(plain(name)).width / 20);
     }
     return this.widths.get(name);
@@ -197,14 +294,15 @@ class MapView extends Painter {
   }
 
   // Call with the screen position of the torus's corner, or a point so far from it, for every round that is in view.
-  rounds(use, down = 0, right = 0) {
+  rounds(use, down = 0, right = 0, extra = 0) {
     const [width, height] = this.size;
     const { row, column, scale } = this.view;
     const [tall, wide] = [this.grid[0] * scale, this.grid[1] * scale];
     const top = height / 2 - row * scale + down;
     const left = width / 2 - column * scale + right;
-    for (let y = this.isBand ? top : top - Math.ceil(top / tall) * tall; y < height; y += this.isBand ? Infinity : tall)
-      for (let x = left - Math.ceil(left / wide) * wide; x < width; x += wide) use(x, y, wide, tall);
+    const far = [tall, wide].map((length) => extra * length);
+    for (let y = this.isBand ? top : top - Math.ceil(top / tall) * tall - far[0]; y < height + far[0]; y += this.isBand ? Infinity : tall)
+      for (let x = left - Math.ceil(left / wide) * wide - far[1]; x < width + far[1]; x += wide) use(x, y, wide, tall);
   }
 
   // Call with the screen position of a place, once for every round of the torus in which it is in view.

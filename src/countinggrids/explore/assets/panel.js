@@ -32,20 +32,15 @@ class Panel {
   }
 
   overview() {
-    const { items, kind, grid, window: shape, names } = this.mapData;
+    const { items, kind, grid, window: shape } = this.mapData;
     const what = { words: "words", patches: "visual words", colors: "colors", labels: "labels" }[kind];
-    this.show(
-      make("h2", "How to read this map"),
-      make("p", `Each item lies where the grid explains it best, so that similar items lie near each other. The map wraps around${this.map.isBand ? " horizontally" : " in both directions"}. ` +
-        `${items.n.toLocaleString("en")} items, ${grid.join(" x ")} cells, windows of ${shape.join(" x ")}; features are ${what}.`, { class: "quiet" }),
-      make("p", "Click a place to see its features, or an item to open it. Arrow keys move, + and − zoom, / searches.", { class: "quiet" }),
-      kind === "words" || !names.length ? null : [make("h3", "Distinctive features of the most used window"), this.features(this.busiest())],
-    );
-  }
-
-  busiest() {
-    const { usage } = this.mapData;
-    return usage.indexOf(largest(usage));
+    const help = make("details", [
+      make("summary", "How to read this map"),
+      make("p", `Each item lies where the grid explains it best, so that similar items lie near each other. Names are those of regions: their most distinctive ${kind === "words" ? "words" : "labels"}. The framed part is the whole map; beyond the frame it repeats, for it wraps around${this.map.isBand ? " horizontally" : " in both directions"}.`, { class: "quiet" }),
+      make("p", `${items.n.toLocaleString("en")} items, ${grid.join(" x ")} cells, windows of ${shape.join(" x ")}; features are ${what}.`, { class: "quiet" }),
+      make("p", "Click a name, a place or an item to open it. Arrow keys move, + and − zoom, / searches, L draws a lasso, V selects what is in view, Escape closes.", { class: "quiet" }),
+    ]);
+    this.show(this.act.contents(), help);
   }
 
   // The distinctive features of a window: a bar for the frequency there, a mark for that on the whole grid.
@@ -68,17 +63,25 @@ class Panel {
     return list;
   }
 
+  // A feature's name, or its patch.
+  featureNode(word, number) {
+    return this.mapData.patch && number !== undefined ? this.patch(number, word) : make("bdi", word, { title: plain(word) });
+  }
+
+  patch(number, name) {
+    const { patch } = this.mapData;
+    const canvas = make("canvas", null, { width: 28, height: 28, class: "patch", role: "img", "aria-label": plain(name) });
+    const { patches } = this.source;
+    const paint = () => canvas.getContext("2d").drawImage(patches, number * patch, 0, patch, patch, 0, 0, 28, 28);
+    if (patches.complete) paint();
+    else patches.addEventListener("load", paint, { once: true });
+    return canvas;
+  }
+
   // A feature's patch or color, where it has one.
   swatch(name) {
     const { patch, colors, feature, names } = this.mapData;
-    if (patch) {
-      const canvas = make("canvas", null, { width: 28, height: 28, class: "patch", role: "img", "aria-label": plain(names[name]) });
-      const { patches } = this.source;
-      const paint = () => canvas.getContext("2d").drawImage(patches, feature[name] * patch, 0, patch, patch, 0, 0, 28, 28);
-      if (patches.complete) paint();
-      else patches.addEventListener("load", paint, { once: true });
-      return canvas;
-    }
+    if (patch) return this.patch(feature[name], names[name]);
     if (!colors) return null;
     const dot = make("span", null, { class: "swatch" });
     dot.style.background = colors[name];
@@ -160,8 +163,9 @@ class Panel {
     const found = this.itemsAt(corner);
     const flat = corner[0] * this.mapData.grid[1] + corner[1];
     this.show(
-      this.head(`Window at row ${corner[0]}, column ${corner[1]}`),
-      make("h3", "Distinctive features, compared with the whole grid"),
+      this.head(this.map.regions.path(this.regionAt(corner)).pop()),
+      make("p", this.around(corner), { class: "quiet" }),
+      make("h3", `${this.mapData.kind === "words" ? "Words" : "Features"} of this place, compared with the whole map`),
       this.features(flat),
       make("h3", found.length > N_LISTED ? `Items here: the first ${N_LISTED} of ${found.length}` : `Items here: ${found.length}`),
       found.length ? this.list(found, (each) => percent(each.posterior)) : make("p", "No item lies here.", { class: "quiet" }),
@@ -174,13 +178,16 @@ class Panel {
     const facts = make("dl", null, { class: "facts" });
     const body = make("div", make("p", "…", { class: "quiet" }));
     const own = this.ownImage(item);
+    const near = this.list(this.neighbors(item), (each) => `${each.distance.toFixed(1)}`);
     this.show(
       this.head(items.title[item]),
+      make("p", ["Lies in ", ...this.around(this.cornerOf(item)).slice(1)], { class: "quiet" }),
       own,
       facts,
       body,
       make("h3", "Nearest on the map"),
-      this.list(this.neighbors(item), (each) => each.distance.toFixed(1)),
+      make("p", this.distanceNote(), { class: "quiet small" }),
+      near,
     );
     let known = {};
     try {
@@ -191,6 +198,18 @@ class Panel {
     if (ticket !== this.ticket) return;
     facts.replaceChildren(...this.facts(known));
     body.replaceChildren(...(known.text ? this.text(known.text) : []));
+  }
+
+  // The most likely window of an item.
+  cornerOf(item) {
+    const { items, grid } = this.mapData;
+    const cell = items.cell[items.start[item]];
+    return [Math.floor(cell / grid[1]), cell % grid[1]];
+  }
+
+  distanceNote() {
+    const [tall, wide] = this.mapData.window;
+    return `Numbers are distances in cells. Windows are ${tall} x ${wide} cells: items closer than that share part of their window, those further apart nothing.`;
   }
 
   // A text with the words of the last search marked; a very long one is cut until one asks for all of it.
@@ -270,7 +289,27 @@ class Panel {
 
   // The name of a place, by its window.
   place([row, column]) {
-    return `Row ${row}, column ${column}`;
+    return this.map.regions.placeName([row, column]);
+  }
+
+  // The finest region of a window.
+  regionAt([row, column]) {
+    const { cells, nLevels } = this.map.regions;
+    return cells[nLevels - 1][row * this.mapData.grid[1] + column];
+  }
+
+  // A line that says in which regions a place or an item lies; a click opens them.
+  around(corner) {
+    const { regions } = this.map;
+    const finest = this.regionAt(corner);
+    const ids = [];
+    for (let id = finest; id !== null; id = regions.list[id].parent) if (!ids.length || regions.list[id].name !== regions.list[ids[0]].name) ids.unshift(id);
+    const links = ids.map((id) => {
+      const link = make("button", make("bdi", regions.list[id].is_named ? regions.list[id].name.split(", ").slice(0, 2).join(", ") : `Region ${id}`), { type: "button", class: "link", "data-region": id });
+      link.addEventListener("click", () => this.act.openRegion(id));
+      return link;
+    });
+    return ["A place in ", ...links.flatMap((link, k) => (k ? [" › ", link] : [link]))];
   }
 
   problem(message) {
@@ -284,10 +323,4 @@ function counted(n, noun) {
 
 function percent(fraction) {
   return `${fraction >= 0.1 ? Math.round(100 * fraction) : (100 * fraction).toFixed(1)}%`;
-}
-
-// Seconds since 1970 as a date; small numbers are seconds into something.
-function moment(seconds) {
-  if (Math.abs(seconds) < 1e7) return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
-  return new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
 }

@@ -23,15 +23,15 @@ class Player {
     this.choose("");
   }
 
-  // The items of each sequence in the order of time.
+  // The items of each sequence in the order of time; items without one are unrelated, and have no path.
   ordered() {
     const { items } = this.mapData;
     const found = new Map();
-    const isTimed = items.time && items.time.some((time) => time !== null);
-    if (!isTimed) return found;
+    if (!items.sequence || !items.time) return found;
     for (let i = 0; i < items.n; i++) {
       if (items.time[i] === null) continue;
-      const name = items.sequence ? items.sequence.values[items.sequence.which[i]] : "all items";
+      const name = items.sequence.values[items.sequence.which[i]];
+      if (!name) continue;
       if (!found.has(name)) found.set(name, []);
       found.get(name).push(i);
     }

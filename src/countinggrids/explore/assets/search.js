@@ -44,28 +44,10 @@ function weightOf(term, word, { isPhrase, isPrefix }) {
 class TextIndex {
   constructor(content, textOf) {
     this.textOf = textOf; // (item) => the whole text of an item, or null where it was cut
-    let at = 0;
-    const next = () => {
-      let [value, factor, byte] = [0, 1, 128];
-      while (byte & 128) {
-        byte = content[at++];
-        value += (byte & 127) * factor;
-        factor *= 128;
-      }
-      return value;
-    };
-    [this.n, this.nTerms] = [next(), next()];
-    this.start = new Uint32Array(this.nTerms + 1);
-    for (let i = 0; i < this.nTerms; i++) this.start[i + 1] = this.start[i] + next();
-    const total = this.start[this.nTerms];
-    this.items = new Uint32Array(total);
-    this.counts = new Uint32Array(total);
-    for (let i = 0; i < this.nTerms; i++)
-      for (let k = this.start[i], item = 0; k < this.start[i + 1]; k++) this.items[k] = item += next();
-    for (let k = 0; k < total; k++) this.counts[k] = next();
-    this.terms = new TextDecoder().decode(content.subarray(at)).split("\n");
+    const { n, nColumns, start, items, counts, terms } = readPostings(content);
+    Object.assign(this, { n, nTerms: nColumns, start, items, counts, terms });
     this.lengths = new Float64Array(this.n);
-    for (let k = 0; k < total; k++) this.lengths[this.items[k]] += this.counts[k];
+    for (let k = 0; k < items.length; k++) this.lengths[this.items[k]] += this.counts[k];
     this.mean = this.lengths.reduce((a, b) => a + b, 0) / Math.max(1, this.n) || 1e-12;
   }
 

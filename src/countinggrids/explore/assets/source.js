@@ -1,6 +1,7 @@
 // The data of the page: from a server, or from the page itself if it was exported.
 
 const N_FOUND = 60;
+const [N_WORDS, N_COMPARED, N_TYPICAL, LEAST_Z] = [16, 40, 8, 1e-9]; // as in groups.py
 
 class Source {
   // The patches of all features, side by side.
@@ -44,6 +45,19 @@ class Served extends Source {
   async snippets(query, items) {
     if (!items.length) return {};
     return (await this.json(`snippets.json?q=${encodeURIComponent(query)}&items=${items.join(",")}`)).snippets;
+  }
+
+  // What distinguishes some items, or two groups; null for all others.
+  selection(items) {
+    return this.post("selection.json", { items });
+  }
+
+  compare(a, b) {
+    return this.post("compare.json", { a, b });
+  }
+
+  post(address, content) {
+    return this.json(address, { method: "POST", body: JSON.stringify(content), headers: { "content-type": "application/json" } });
   }
 
   drop(file) {
@@ -106,6 +120,48 @@ class Embedded extends Source {
     return texts ? Object.fromEntries(items.map((item) => [item, snippetOf(texts[item], query)])) : {};
   }
 
+  // The counts of features by item.
+  async countTable() {
+    if (!this.pack.counts) throw new Error("This file does not hold the counts of features; countinggrids browse shows the map with all of them.");
+    this._counts ||= readPostings(await unzipped(bytes(this.images["counts.bin"])));
+    return this._counts;
+  }
+
+  async selection(items) {
+    const table = await this.countTable();
+    const groups = new Uint8Array(table.n).fill(2);
+    for (const item of items) groups[item] = 1;
+    const test = new GroupTest(table, groups);
+    const top = [...test.z.keys()].sort((a, b) => test.z[b] - test.z[a] || a - b).slice(0, N_WORDS).filter((i) => test.z[i] > 0);
+    const words = top.map((i) => ({ word: table.terms[i], feature: this.pack.counts.features[i], z: test.z[i], log_odds: test.odds[i], count: test.inA[i] }));
+    return { n_items: items.length, words, representatives: typicalItems(table, items, top, test.z) };
+  }
+
+  async compare(inA, inB) {
+    const table = await this.countTable();
+    const groups = new Uint8Array(table.n).fill(inB ? 0 : 2);
+    for (const item of inB || []) groups[item] = 2;
+    for (const item of inA) groups[item] = 1;
+    const regions = new Regions(this.pack.map);
+    const edges = [0];
+    for (const members of regions.byLevel) edges.push(edges[edges.length - 1] + members.length);
+    const tests = [new GroupTest(table, groups), new GroupTest(regionTable(regions), groups, edges, LEAST_PRIOR)];
+    const draws = [...randomGroups(groups, N_PERMUTATIONS)];
+    const p = [await tests[0].pValues(draws), await tests[1].pValues(draws)];
+    const row = (k, i) => ({ log_odds: tests[k].odds[i], z: tests[k].z[i], p_value: p[k][i], is_significant: p[k][i] <= 0.05 });
+    const word = (i) => ({ word: table.terms[i], feature: this.pack.counts.features[i], count_a: tests[0].inA[i], count_b: tests[0].inB[i], ...row(0, i) });
+    const order = [...tests[0].z.keys()].sort((a, b) => tests[0].z[b] - tests[0].z[a] || a - b);
+    return {
+      n_a: inA.length,
+      n_b: inB ? inB.length : table.n - inA.length,
+      n_left_out: this.pack.counts.n_left_out,
+      n_significant: p[0].filter((value) => value <= 0.05).length,
+      over: order.slice(0, N_COMPARED).map(word).filter((each) => each.z > LEAST_Z),
+      under: order.slice(-N_COMPARED).reverse().map(word).filter((each) => each.z < -LEAST_Z),
+      regions: regions.list.map(({ id, level, name }) => ({ id, level, name, n_a: tests[1].inA[id], n_b: tests[1].inB[id], ...row(1, id) })),
+    };
+  }
+
   async textIndex() {
     this._index ||= new TextIndex(await unzipped(bytes(this.images["search.bin"])), (item) => this.document(item));
     return this._index;
@@ -153,6 +209,15 @@ class Embedded extends Source {
     const order = [...likeness.keys()].sort((a, b) => likeness[b] - likeness[a] || a - b);
     return order.slice(0, N_FOUND).map((item) => ({ item }));
   }
+}
+
+// Items with many of the distinctive features for their length.
+function typicalItems(table, items, top, z) {
+  const [score, length] = [new Float64Array(table.n), new Float64Array(table.n)];
+  for (const item of table.items) length[item]++;
+  for (const i of top) for (let k = table.start[i]; k < table.start[i + 1]; k++) score[table.items[k]] += z[i];
+  const value = (item) => Math.round((1e9 * score[item]) / Math.sqrt(Math.max(1, length[item])));
+  return [...items].sort((a, b) => value(b) - value(a) || a - b).slice(0, N_TYPICAL);
 }
 
 function bytes(base64) {
