@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hands import PHONE, WIDE, box, drag, params, picture, pixels, settle, until, view
 
+from countinggrids.explore import Page
+
 
 @pytest.mark.parametrize("name", ["stories", "walks", "stories.html", "walks.html"])
 def test_the_map_is_drawn(visit, name):
@@ -243,7 +245,7 @@ def test_light_and_dark_follow_the_system_and_can_be_changed(visit):
 
 def test_a_notebooks_frame_shows_the_map(browser, story_map, tmp_path):
     outer = tmp_path / "notebook.html"
-    outer.write_text(f"<!doctype html><h1>notebook</h1>{story_map.model.explore(story_map.collection)._repr_html_()}")
+    outer.write_text(f"<!doctype html><h1>notebook</h1>{Page(story_map)._repr_html_()}")
     page = browser.new_page()
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
