@@ -187,7 +187,10 @@ def test_an_exported_page_computes_the_same(story_map):
         for part in ("over", "under", "regions"):
             np.testing.assert_allclose(column(mine[part], "z"), column(other[part], "z"), atol=1e-6)
             np.testing.assert_allclose(column(mine[part], "log_odds"), column(other[part], "log_odds"), atol=1e-6)
-            np.testing.assert_allclose(column(mine[part], "p_value"), column(other[part], "p_value"), atol=0.25)
+            p_values = {row.get("word", row.get("id")): row["p_value"] for row in other[part]}
+            away = [abs(row["p_value"] - p_values[row.get("word", row.get("id"))]) for row in mine[part]]
+            assert np.median(away) < 0.12  # by other random numbers
+            assert max(away) < 0.45
 
 
 def column(rows, name):
