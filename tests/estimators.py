@@ -51,6 +51,7 @@ ESTIMATORS = {
     "Polya": (baselines.PolyaMixture(2, max_iter=5, random_state=0), BAGS, None),
     "epitome": (baselines.Epitome(**SMALL), IMAGES, None),
     "stels": (baselines.StelEpitome(**SMALL, n_stels=2), IMAGES, None),
+    "sprites": (baselines.FlexibleSprites((2, 2), n_init=1, max_iter=3, random_state=0), IMAGES, None),
     "views": (baselines.Views(2, random_state=0), IMAGES, None),
     "pyramid": (baselines.PyramidKernel((2, 2)), BAGS, None),
     "pyramid classifier": (baselines.PyramidClassifier((2, 2)), BAGS, PLACES),

@@ -96,6 +96,17 @@ def test_annealing_lays_out_a_photo_better_than_plain_em(rng):
     assert ends[1] > ends[0]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_of_an_image_without_noise_are_put_back(seed):
+    photo = np.asarray(Image.fromarray(load_sample_image("china.jpg")).resize((40, 22))) / 255
+    corners = np.random.default_rng(seed).integers(0, [13, 31], (150, 2))
+    X = np.array([photo[r : r + 10, c : c + 10].ravel() for r, c in corners])
+    model = Epitome((26, 46), (10, 10), random_state=seed).fit(X)
+    away = torus.displacement(corners, model.locate(X), (26, 46))
+    shifts = np.unique(away, axis=0)
+    assert max(np.mean(np.abs(torus.displacement(away, by, (26, 46))).max(axis=1) <= 1) for by in shifts) >= 0.95
+
+
 def test_it_classifies(images):
     flat = images.reshape(12, -1)
     X, y = np.vstack([flat, -flat]), np.repeat(["light", "dark"], 12)

@@ -53,7 +53,9 @@ def test_an_update_is_that_of_loops(images, rng):
 
 def test_stels_are_painted_as_loops_do(images):
     before, after = (
-        StelEpitome((5, 6), (4, 4), eta=0.3, max_iter=n, tol=-1, random_state=0).fit(images.reshape(10, -1))
+        StelEpitome((5, 6), (4, 4), init="uniform", eta=0.3, max_iter=n, tol=-1, random_state=0).fit(
+            images.reshape(10, -1)
+        )
         for n in (1, 2)
     )
     start = np.moveaxis(before._first_stels(images.reshape(10, -1), Geometry.of((5, 6), (4, 4))), 1, -1)
@@ -102,6 +104,15 @@ def test_light_that_breaks_the_epitome_does_not_break_the_stels(rng):
     stels = StelEpitome(**options).fit(X)
     plain = Epitome(**options, anneal=(0.02, 1.05, 1.0)).fit(X)
     assert share_in_place(corners, stels, X, (24, 24)) > 2 * share_in_place(corners, plain, X, (24, 24))
+
+
+def test_windows_of_segments_without_noise_are_put_back(rng):
+    segments = np.kron(rng.integers(0, 3, (6, 8)), np.ones((3, 3), int))
+    scene = np.array([[0.1, 0.2], [0.5, 0.4], [0.9, 0.8]])[segments]
+    corners = rng.integers(0, [9, 15], (80, 2))
+    X = np.array([scene[r : r + 10, c : c + 10].ravel() for r, c in corners])
+    model = StelEpitome((22, 28), (10, 10), random_state=0).fit(X)
+    assert share_in_place(corners, model, X, (22, 28)) >= 0.95
 
 
 def test_segments_are_found(rng):

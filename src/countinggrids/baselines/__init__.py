@@ -9,6 +9,7 @@ from countinggrids.baselines.polya import PolyaMixture
 from countinggrids.baselines.pyramid import PyramidClassifier, PyramidKernel
 from countinggrids.baselines.reconfigurable import ReconfigurableBags
 from countinggrids.baselines.root_bags import RootBags
+from countinggrids.baselines.sprites import FlexibleSprites
 from countinggrids.baselines.stel import StelEpitome
 from countinggrids.baselines.tessellated import Tessellated
 from countinggrids.baselines.tfidf import TfidfBags
@@ -17,6 +18,7 @@ __all__ = [
     "LDA",
     "Epitome",
     "EpitomicPlaces",
+    "FlexibleSprites",
     "HistogramSVM",
     "PolyaMixture",
     "PyramidClassifier",

@@ -9,13 +9,13 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.baselines import spectra
+from countinggrids.baselines import growing, spectra
 from countinggrids.baselines.validation import checked_images
 from countinggrids.baselines.window_model import WindowModel
 from countinggrids.core.fitting import check_finite, settings_of, whole_or_nothing
 from countinggrids.core.geometry import Geometry
 from countinggrids.data.validation import check_weights
-from countinggrids.meta.options import check_integer, check_positive
+from countinggrids.meta.options import check_choice, check_integer, check_positive
 
 Array = NDArray[np.float64]
 SMALLEST = 1e-12
@@ -64,6 +64,9 @@ class StelEpitome(WindowModel):
         Pixels along each axis of an image.
     n_stels : int, default=3
         Number of segments.
+    init : {"auto", "uniform"}, default="auto"
+        The first epitome: "uniform" has noise only. "auto" also grows two, image by image, by their pixels and by the
+        differences of neighboring pixels, and keeps that with the best bound.
     eta : float, default=1.0
         Pseudocounts of each stel in each cell.
     floor : float, default=0.05
@@ -103,6 +106,7 @@ class StelEpitome(WindowModel):
         window: Any = (8, 8),
         n_stels: int = 3,
         *,
+        init: str = "auto",
         eta: float = 1.0,
         floor: float = 0.05,
         max_iter: int = 100,
@@ -112,6 +116,7 @@ class StelEpitome(WindowModel):
         self.grid = grid
         self.window = window
         self.n_stels = n_stels
+        self.init = init
         self.eta = eta
         self.floor = floor
         self.max_iter = max_iter
@@ -139,11 +144,24 @@ class StelEpitome(WindowModel):
         X = checked_images(self, X, is_fitting=True)
         check_integer(self, "n_stels", "max_iter")
         check_positive(self, "eta", "floor")
+        check_choice(self, "init", ("auto", "uniform"))
         weights = check_weights(sample_weight, len(X))
         self.geometry_, self.settings_ = spectra.geometry_of(self, X.shape[1]), settings_of(self, "n_stels", "floor")
         geometry = self.geometry_
-        epitome, stels = self._start(geometry), self._first_stels(X, geometry)
-        self.history_: list[float] = []
+        starts = [self._start(geometry)]
+        if self.init == "auto":
+            used = np.flatnonzero(weights)
+            starts += [self._grown(X[used], geometry, pixels) for pixels in (X[used], _slopes(X[used], geometry))]
+        runs = [self._run_em(X, weights, epitome, geometry) for epitome in starts]
+        epitome, self.history_ = max(runs, key=lambda run: run[1][-1])
+        self.n_iter_ = len(self.history_)
+        self.stels_ = np.moveaxis(epitome, 0, -1)
+        return self
+
+    def _run_em(self, X: Array, weights: Array, epitome: Array, geometry: Geometry) -> tuple[Array, list[float]]:
+        """Run variational EM from a first epitome; return the last one, and the history of the bound."""
+        stels = self._first_stels(X, geometry)
+        history: list[float] = []
         for _ in range(self.max_iter):
             log_prior, counts, bounds = self.eta * np.log(epitome).sum(), np.zeros_like(epitome), []
             for rows in self._blocks(X, geometry):
@@ -151,14 +169,21 @@ class StelEpitome(WindowModel):
                 stels[rows] = posterior.stels
                 bounds.append(posterior.bound)
                 counts += _painted(posterior, weights[rows], geometry)
-            self.history_.append(float(np.concatenate(bounds) @ weights + log_prior) / (X.shape[1] * weights.sum()))
-            check_finite(self.history_[-1], len(self.history_))
-            if len(self.history_) > 1 and self.history_[-1] - self.history_[-2] < self.tol:
+            history.append(float(np.concatenate(bounds) @ weights + log_prior) / (X.shape[1] * weights.sum()))
+            check_finite(history[-1], len(history))
+            if len(history) > 1 and history[-1] - history[-2] < self.tol:
                 break
             epitome = _normalized(np.maximum(counts, 0) + self.eta)
-        self.n_iter_ = len(self.history_)
-        self.stels_ = np.moveaxis(epitome, 0, -1)
-        return self
+        return epitome, history
+
+    def _grown(self, X: Array, geometry: Geometry, pixels: Array) -> Array:
+        """Return the epitome of images that were placed one after the other, by what stands for their pixels."""
+        rows, cells = growing.grown(pixels, geometry)
+        q = np.zeros((len(rows), geometry.n_cells))
+        q[np.arange(len(rows)), cells] = 1
+        stels = self._first_stels(X[rows], geometry)
+        posterior = _Posterior(q, q.reshape(-1, *geometry.grid), stels, np.zeros(len(rows)))
+        return _normalized(np.maximum(_painted(posterior, np.ones(len(rows)), geometry), 0) + self.eta)
 
     def score_samples(self, X: Any) -> Array:
         """Return a lower bound on the log density of each image, given its palette.
@@ -229,6 +254,20 @@ class StelEpitome(WindowModel):
         which = ranks * n_stels // bright.shape[1]
         is_of = which[:, None] == np.arange(n_stels)[:, None]
         return (FIRST_WEIGHT * is_of + (1 - FIRST_WEIGHT) / n_stels).reshape(len(X), n_stels, *geometry.window)
+
+
+def _slopes(X: Array, geometry: Geometry) -> Array:
+    """Return the differences of neighboring pixels along each axis, of unit variance in every image.
+
+    They do not depend on the brightness of an image, or on its contrast.
+    """
+    images = spectra.as_windows(X, geometry.window)
+    slopes = [np.diff(images, axis=axis, append=0 * images.take([0], axis)) for axis in range(2, images.ndim)]
+    flat = np.concatenate(slopes, axis=1)
+    for axis in range(2, images.ndim):  # the last pixels have no neighbors
+        np.moveaxis(flat, axis, 0)[-1] = 0
+    scale = flat.reshape(len(X), -1).std(axis=1).reshape(-1, *(1,) * (images.ndim - 1))
+    return np.moveaxis(flat / np.maximum(scale, SMALLEST), 1, -1).reshape(len(X), -1)
 
 
 def _update(images: Array, stels: Array, epitome: Array, floor: float) -> _Posterior:
