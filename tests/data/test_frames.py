@@ -2,11 +2,12 @@
 
 import base64
 import gzip
-import html
+import json
 import re
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import countinggrids as cg
 from countinggrids.data.items import Items
@@ -35,7 +36,7 @@ def arrow_table(rows):
 
 def page_of(page):
     """Unpack the data of a page."""
-    packed = re.search(r'id="pack">([^<]*)</script>', html.unescape(page._repr_html_()))
+    packed = re.search(r'id="pack">([^<]*)</script>', page.text)
     return gzip.decompress(base64.b64decode(packed[1])).decode()
 
 
@@ -125,6 +126,79 @@ def test_a_lazy_frame_is_to_be_collected():
 
     with pytest.raises(TypeError, match="LazyFrame and must be a table"):
         columns_of(LazyFrame())
+
+
+def test_columns_with_one_name_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([["tea", "milk"]], columns=["text", "text"])
+    with pytest.raises(ValueError, match="frame has several columns called text; rename all but one"):
+        cg.Collection.from_frame(frame)
+
+
+def test_columns_may_be_called_by_numbers():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({0: ["tea with milk", "trains"], 1: ["a", "b"]})
+    assert cg.Collection.from_frame(frame, text=0, label=1).items["label"].tolist() == ["a", "b"]
+
+
+def test_days_and_months_in_doubt_are_not_guessed():
+    rows = {"text": ["tea", "milk"], "day": ["03/05/2024", "04/05/2024"]}
+    with pytest.raises(ValueError, match=r"2 of 2 times.*day and month may be either.*dayfirst=True"):
+        cg.Collection.from_frame(rows, time="day")
+    rows["day"][1] = "14/05/2024"
+    assert np.isfinite(cg.Collection.from_frame(rows, time="day").items["time"]).all()
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2024-05-17", "17 May 2024", "May 17, 2024", "2024-05-17T00:00:00Z"],
+        [1715904000] * 4,
+        [1715904000000] * 4,
+        [np.datetime64("2024-05-17")] * 4,
+    ],
+    ids=["texts in several formats", "seconds", "milliseconds", "datetime64"],
+)
+def test_times_of_several_formats_are_the_same_moment(times):
+    rows = {"text": ["tea", "milk", "cup", "tracks"], "when": times}
+    assert cg.Collection.from_frame(rows, time="when").items["time"].tolist() == [1715904000.0] * 4
+
+
+def test_an_arrow_array_is_a_list_of_texts():
+    arrow = pytest.importorskip("pyarrow")
+    assert cg.Collection.from_texts(arrow.array(["tea", None, "milk"])).items["row"].tolist() == [0, 2]
+
+
+def test_tables_are_not_texts_and_texts_are_not_counts():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"texts is a DataFrame.*Collection.from_frame for a table"):
+        cg.Collection.from_texts(polars.DataFrame({"text": ["tea"]}))
+    model = cg.CountingGrid((4, 4), (2, 2), random_state=0).fit(np.eye(3))
+    with pytest.raises(TypeError, match=r"a DataFrame must be a Collection or counts; use Collection.from_frame"):
+        model.explore(polars.DataFrame({"text": ["tea"]}))
+    with pytest.raises(TypeError, match=r"a list must be a Collection or counts.*Collection.from_texts for texts"):
+        model.items(["tea", "milk"])
+    with pytest.raises(NotFittedError):
+        cg.CountingGrid((4, 4), (2, 2)).explore(np.eye(3))
+
+
+def test_counts_of_a_fitted_collection_are_explored_with_a_list_of_words():
+    collection = cg.Collection.from_texts(["tea with milk", "trains on tracks"] * 5)
+    model = cg.CountingGrid((4, 4), (2, 2), random_state=0).fit(collection)
+    page = model.explore(collection.counts, words=collection.vocabulary.names)
+    assert "tracks" in page_of(page)
+    assert model.items(collection.counts)["region"].size == 10
+
+
+def test_titles_in_other_scripts_and_of_emoji_alone_survive(tmp_path):
+    titles = ["\u0634\u0631\u0642 \u0623\u0648\u0633\u0637", "\U0001f389\U0001f389", "\u05e9\u05dc\u05d5\u05dd", ""]
+    rows = {"text": ["tea milk", "tea cup", "train track", "cup of milk"], "title": titles}
+    collection = cg.Collection.from_frame(rows, title="title")
+    assert collection.items["title"].tolist() == [*titles[:3], "cup of milk"]
+    collection.save(tmp_path / "bags")
+    assert cg.Collection.load(tmp_path / "bags").items["title"].tolist() == collection.items["title"].tolist()
+    model = cg.CountingGrid((4, 4), (2, 2), random_state=0).fit(collection)
+    assert json.loads(page_of(model.explore(collection)))["map"]["items"]["title"][:3] == titles[:3]
 
 
 def test_texts_in_all_forms_give_the_same_bags():

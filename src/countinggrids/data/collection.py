@@ -174,7 +174,7 @@ class Collection(LabeledBags):
         documents = documents_of(columns, Columns(text, title, link, label, time))
         collection = cls.from_texts(documents, words or words_for(len(documents)), callback=callback)
         rows = collection.items["row"].astype(int)
-        others = {name: values for name, values in columns.items() if name not in (*ITEM_COLUMNS, "row", text)}
+        others = {name: values for name, values in columns.items() if name not in (*ITEM_COLUMNS, "row", str(text))}
         kept = {name: [plain(values[row]) for row in rows] for name, values in others.items()}
         collection.items = collection.items.with_columns(**kept)
         return collection
@@ -209,7 +209,7 @@ class Collection(LabeledBags):
         return cls(sp.csr_array(counts, dtype=np.float32), Vocabulary("words", tuple(names)), items)
 
     @classmethod
-    def of(cls, given: Any, words: Sequence[str] | None = None) -> "Collection":
+    def of(cls, given: Any, words: Sequence[str] | None = None, model: Any = None) -> "Collection":
         """Return a collection as it is, and plain counts as a collection.
 
         Parameters
@@ -218,13 +218,30 @@ class Collection(LabeledBags):
             A collection, or counts.
         words : sequence of str, default=None
             Names of the features of plain counts; None numbers them.
+        model : estimator, default=None
+            A fitted model, whose features those of plain counts are taken to be.
 
         Returns
         -------
         collection : Collection
             The collection.
+
+        Raises
+        ------
+        TypeError
+            If it is a table of texts, or the texts themselves.
         """
-        return given if isinstance(given, Collection) else cls.from_counts(given, words)
+        if isinstance(given, Collection):
+            return given
+        if hasattr(given, "columns") or hasattr(given, "column_names") or not _are_numbers(given):
+            raise TypeError(
+                f"a {type(given).__name__} must be a Collection or counts; use Collection.from_frame for a table, and "
+                "Collection.from_texts for texts."
+            )
+        found = cls.from_counts(given, words)
+        if model is not None and model.fingerprint_ is not None:
+            found.fingerprint = model.fingerprint_
+        return found
 
     def bag(self, sources: Iterable[Any]) -> sp.csr_array:
         """Bag new images or texts with the extractors of the collection.
@@ -309,3 +326,8 @@ class Collection(LabeledBags):
             collection = cls(contents.counts, contents.vocabulary, contents.items, contents.sections, contents.steps)
         collection.report, collection._verify = contents.report, contents.verify
         return collection
+
+
+def _are_numbers(given: Any) -> bool:
+    """Return whether something is an array of numbers."""
+    return sp.issparse(given) or np.asarray(given).dtype.kind in "biuf"

@@ -2,6 +2,7 @@
 
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
@@ -34,6 +35,8 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     ------
     TypeError
         If it is no table.
+    ValueError
+        If two columns have the same name.
     """
     names = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", getattr(frame, "columns", None))
     if names is None or callable(names) or hasattr(frame, "collect"):
@@ -41,6 +44,9 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
             f"frame is a {type(frame).__name__} and must be a table: a pandas or polars DataFrame, an Arrow Table or a "
             "dict of lists; use from_texts for a list of texts, and collect() for a lazy frame."
         )
+    repeated = [str(name) for name, n in Counter(map(str, names)).items() if n > 1]
+    if repeated:
+        raise ValueError(f"frame has several columns called {', '.join(repeated)}; rename all but one of each.")
     return {str(name): [None if _is_missing(value) else value for value in _listed(frame[name])] for name in names}
 
 
@@ -64,6 +70,7 @@ def documents_of(columns: Mapping[str, list[Any]], names: Columns) -> list[Docum
     ValueError
         If a column is missing, the text is not text, or no date can be read.
     """
+    names = Columns(*(None if name is None else str(name) for name in names))
     _check_columns(columns, names)
     text = names.text if names.text is not None else _usual_text(columns)
     texts = columns[text]
@@ -96,13 +103,15 @@ def as_documents(texts: Iterable[Any]) -> Iterator[Document]:
     TypeError
         If an entry, or the whole, is something else.
     """
-    if isinstance(texts, str | bytes | Mapping) or hasattr(texts, "column_names") or getattr(texts, "ndim", 1) != 1:
+    is_table = any(hasattr(texts, name) for name in ("column_names", "columns"))
+    if isinstance(texts, str | bytes | Mapping) or is_table or getattr(texts, "ndim", 1) != 1:
         raise TypeError(
             f"texts is a {type(texts).__name__} and must be a list of texts; use [text] for a single one, and "
             "Collection.from_frame for a table."
         )
     dates = DateReader()
-    for number, given in enumerate(texts, start=1):
+    listed = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
+    for number, given in enumerate(listed, start=1):
         yield _document(given, number, dates)
 
 
@@ -205,6 +214,11 @@ def _times(name: str, values: list[Any]) -> list[float]:
     dates = DateReader().fit(values)
     times = [dates.read(value) for value in values]
     facts = f"{dates.n_unread} of {len(values)} times, such as {', '.join(map(repr, dates.examples[:2]))}"
+    if dates.n_ambiguous:
+        raise ValueError(
+            f"time={name!r}: {facts}, cannot be read, for day and month may be either; convert the column first, for "
+            "instance with pandas.to_datetime(column, dayfirst=True)."
+        )
     if dates.n_unread and not dates.n_read:
         raise ValueError(
             f"time={name!r}: {facts}, cannot be read; expected dates such as 2024-05-17 or seconds since 1970; convert "

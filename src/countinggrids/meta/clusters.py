@@ -183,9 +183,10 @@ class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
             A row for each item: its row in the table that the collection was made from, map_row and map_column of its
             most likely cell, the posterior of that cell, its cluster, and all columns of the items.
         """
+        check_is_fitted(self)
         from countinggrids.meta import cluster_tables
 
-        return cluster_tables.items(self, Collection.of(collection, words))
+        return cluster_tables.items(self, Collection.of(collection, words, self.model_))
 
     def summary(self, collection: Any, words: Sequence[str] | None = None, n: int = 5) -> Any:
         """Return the clusters as a table.
@@ -205,9 +206,10 @@ class GridClusters(Saveable, ClusterMixin, BaseEstimator):  # type: ignore[misc]
             A row for each cluster: n_items, words, representatives (rows of items with the highest posterior), and the
             fraction of each label.
         """
+        check_is_fitted(self)
         from countinggrids.meta import cluster_tables
 
-        return cluster_tables.summary(self, Collection.of(collection, words), n)
+        return cluster_tables.summary(self, Collection.of(collection, words, self.model_), n)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from countinggrids.data.collection import Collection
 
 if TYPE_CHECKING:
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
 
 class MapMethods:
     """What a fitted grid tells about a collection."""
+
+    def _collection(self, given: Any, words: Sequence[str] | None) -> Collection:
+        check_is_fitted(self)
+        return Collection.of(given, words, self)
 
     def explore(
         self,
@@ -48,7 +54,7 @@ class MapMethods:
         from countinggrids.explore.notebook import shown
         from countinggrids.meta import growth
 
-        items = Collection.of(collection, words)
+        items = self._collection(collection, words)
         if new is not None:
             items = growth.with_new_items(items, new)
         return shown(ItemMap(self, items, title), height)
@@ -73,7 +79,7 @@ class MapMethods:
         """
         from countinggrids.meta import map_tables
 
-        return map_tables.regions(self, Collection.of(collection, words), levels)
+        return map_tables.regions(self, self._collection(collection, words), levels)
 
     def items(self, collection: Any, words: Sequence[str] | None = None) -> Any:
         """Return where each item lies as a table.
@@ -94,7 +100,7 @@ class MapMethods:
         """
         from countinggrids.meta import map_tables
 
-        return map_tables.items(self, Collection.of(collection, words))
+        return map_tables.items(self, self._collection(collection, words))
 
     def top_words(
         self, where: Any, collection: Any = None, n: int = 10, words: Sequence[str] | None = None
@@ -120,7 +126,7 @@ class MapMethods:
         """
         from countinggrids.meta import map_tables
 
-        given = None if collection is None else Collection.of(collection, words)
+        given = None if collection is None else self._collection(collection, words)
         return map_tables.top_words(self, where, given, n)
 
     def place(self, new: Any, collection: Collection | None = None) -> "Placement":
