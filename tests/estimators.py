@@ -38,6 +38,8 @@ ESTIMATORS = {
     ),
     "search": (cg.CapacitySearch(cg.CountingGrid(**GRID), grids=(4,), windows=(2,), sections=(2,)), BAGS, PLACES),
     "tracker": (cg.PlaceTracker(cg.CountingGrid(**GRID), gamma=0.5, unknown=1.0), BAGS, PLACES),
+    "tracker of a walk": (cg.PlaceTracker(baselines.RootBags(), new_place=True, tolerance=1), BAGS, np.arange(30)),
+    "recognizer": (cg.PlaceRecognizer(grids=cg.CountingGrid(**GRID), tolerance=1, random_state=0), BAGS, None),
     "neighbors": (cg.GridNeighbors(cg.CountingGrid(**GRID), n_neighbors=3, weights="distance"), BAGS, PLACES),
     "neighbors on a fitted grid": (cg.GridNeighbors(cg.CountingGrid(**GRID).fit(BAGS)), BAGS, PLACES),
     "scores": (cg.ScoreSpace(cg.CountingGrid(**GRID)), BAGS, PLACES),

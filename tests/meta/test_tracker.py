@@ -264,7 +264,11 @@ def test_what_no_place_explains_is_unknown(walk):
         ({}, [180, 0], r"lengths=\[180, 0\] must be integers of at least 1; leave out empty sequences"),
         ({}, [], r"lengths=\[\] must be integers of at least 1"),
         ({}, [10], r"lengths=\[10\] sums to 10 but X has 180 frames"),
-        ({"transitions": "guess"}, None, "transitions='guess' must be 'labels', 'em' or an array"),
+        (
+            {"transitions": "guess"},
+            None,
+            "transitions='guess' must be 'auto', 'labels', 'walk', 'learn', 'em' or",
+        ),
         ({"transitions": np.eye(2)}, None, r"transitions of shape \(2, 2\) must be probabilities of shape \(3, 3\)"),
         ({"start": "here"}, None, r"start='here' must be 'uniform', 'labels' or an array of shape \(3,\)"),
         ({"start": [0.5, 0.2, 0.2]}, None, "whose rows sum to 1"),

@@ -8,11 +8,11 @@ from countinggrids.baselines.places import Views, gist_places
 from countinggrids.baselines.polya import PolyaMixture
 from countinggrids.baselines.pyramid import PyramidClassifier, PyramidKernel
 from countinggrids.baselines.reconfigurable import ReconfigurableBags
-from countinggrids.baselines.root_bags import RootBags
 from countinggrids.baselines.sprites import FlexibleSprites
 from countinggrids.baselines.stel import StelEpitome
 from countinggrids.baselines.tessellated import Tessellated
 from countinggrids.baselines.tfidf import TfidfBags
+from countinggrids.meta.root_bags import RootBags
 
 __all__ = [
     "LDA",

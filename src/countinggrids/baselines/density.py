@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.baselines.validation import check_eta, checked_counts, checked_weights
+from countinggrids.baselines.validation import check_eta, checked_weights
 from countinggrids.core.fitting import check_finite, whole_or_nothing
+from countinggrids.data.validation import check_bags
 from countinggrids.meta.options import check_integer
 
 Array = NDArray[np.float64]
@@ -96,7 +97,7 @@ class LatentBags(BagDensity):
         self : object
             The fitted model.
         """
-        X = checked_counts(self, X, is_fitting=True)
+        X = check_bags(self, X, is_fitting=True)
         self._check_options(X)
         weights = checked_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
@@ -155,7 +156,7 @@ class LatentBags(BagDensity):
 
     def _joint(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self._log_joint(checked_counts(self, X, is_fitting=False), self.parts_)
+        return self._log_joint(check_bags(self, X, is_fitting=False), self.parts_)
 
     def _check_options(self, X: Any) -> None:
         check_integer(self, "n_components", "max_iter", "n_init")

@@ -13,9 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.baselines.epitome import Epitome
-from countinggrids.baselines.validation import checked_counts, features_of
+from countinggrids.baselines.validation import features_of
 from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.core.geometry import as_shape
+from countinggrids.data.validation import check_bags
 from countinggrids.meta.nested import set_seeds
 from countinggrids.meta.options import check_positive
 
@@ -101,7 +102,7 @@ class EpitomicPlaces(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted classifier.
         """
-        X, y = checked_counts(self, X, is_fitting=True, y=y)
+        X, y = check_bags(self, X, is_fitting=True, y=y)
         check_classification_targets(y)
         check_positive(self, "tokens", "pseudocount")
         self.classes_, which = np.unique(y, return_inverse=True)
@@ -127,7 +128,7 @@ class EpitomicPlaces(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
-        histograms = self._local_histograms(checked_counts(self, X, is_fitting=False))
+        histograms = self._local_histograms(check_bags(self, X, is_fitting=False))
         probabilities = self.epitome_.transform(histograms) @ self.labels_
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 

@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.baselines.validation import checked_counts
 from countinggrids.core.fitting import settings_of, whole_or_nothing
+from countinggrids.data.validation import check_bags
 from countinggrids.meta.kernels import intersections
 from countinggrids.meta.options import check_choice, check_positive
 
@@ -77,7 +77,7 @@ class HistogramSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_choice(self, "kernel", tuple(KERNELS))
         check_positive(self, "C", example=10)
-        X, y = checked_counts(self, X, is_fitting=True, y=y)
+        X, y = check_bags(self, X, is_fitting=True, y=y)
         check_classification_targets(y)
         self.settings_ = settings_of(self, "kernel")
         self.histograms_ = normalize(X, norm="l1")
@@ -122,7 +122,7 @@ class HistogramSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _kernel(self, X: Any) -> Array:
         """Return the kernel of bags with the training bags."""
         check_is_fitted(self)
-        histograms = normalize(checked_counts(self, X, is_fitting=False), norm="l1")
+        histograms = normalize(check_bags(self, X, is_fitting=False), norm="l1")
         return self._scaled(KERNELS[self.settings_.kernel](histograms, self.histograms_))
 
     def _scaled(self, raw: Array) -> Array:

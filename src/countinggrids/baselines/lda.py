@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.baselines.density import SMALLEST, BagDensity
-from countinggrids.baselines.validation import check_eta, checked_counts, checked_weights, pseudocounts
+from countinggrids.baselines.validation import check_eta, checked_weights, pseudocounts
 from countinggrids.core.fitting import check_finite, whole_or_nothing
+from countinggrids.data.validation import check_bags
 from countinggrids.meta.options import check_integer, check_positive
 
 Array = NDArray[np.float64]
@@ -114,7 +115,7 @@ class LDA(BagDensity):
         self : object
             The fitted model.
         """
-        X = checked_counts(self, X, is_fitting=True)
+        X = check_bags(self, X, is_fitting=True)
         weights = checked_weights(sample_weight, X)
         check_integer(self, "n_components", "max_iter")
         check_eta(self.eta)
@@ -174,7 +175,7 @@ class LDA(BagDensity):
 
     def _posterior(self, X: Any) -> Posterior:
         check_is_fitted(self)
-        X = checked_counts(self, X, is_fitting=False)
+        X = check_bags(self, X, is_fitting=False)
         return self._e_step(X, None, np.ones(X.shape[0]), max_iter=200)
 
     def _e_step(self, X: Any, gamma: Array | None, weights: Array, max_iter: int) -> Posterior:

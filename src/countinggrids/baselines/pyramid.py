@@ -11,10 +11,11 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.baselines.validation import checked_counts, features_of
+from countinggrids.baselines.validation import features_of
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.core.geometry import Shape
 from countinggrids.data.counts import coarsen
+from countinggrids.data.validation import check_bags
 from countinggrids.meta.kernels import intersections
 from countinggrids.meta.options import check_positive
 
@@ -70,7 +71,7 @@ class PyramidKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted kernel.
         """
-        X = checked_counts(self, X, is_fitting=True)
+        X = check_bags(self, X, is_fitting=True)
         self.sections_, _ = features_of(X.shape[1], self.sections)
         self.pyramids_ = _pyramids(X, self.sections_)
         return self
@@ -89,7 +90,7 @@ class PyramidKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The kernel.
         """
         check_is_fitted(self)
-        return intersections(_pyramids(checked_counts(self, X, is_fitting=False), self.sections_), self.pyramids_)
+        return intersections(_pyramids(check_bags(self, X, is_fitting=False), self.sections_), self.pyramids_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -147,7 +148,7 @@ class PyramidClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The fitted classifier.
         """
         check_positive(self, "C", example=10)
-        X, y = checked_counts(self, X, is_fitting=True, y=y)
+        X, y = check_bags(self, X, is_fitting=True, y=y)
         check_classification_targets(y)
         self.kernel_ = PyramidKernel(self.sections)
         self.svm_ = SVC(C=self.C, kernel="precomputed").fit(self.kernel_.fit_transform(X), y)
@@ -187,7 +188,7 @@ class PyramidClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _kernels(self, X: Any) -> Iterator[Array]:
         """Compute the kernel of some bags at a time, to bound memory."""
         check_is_fitted(self)
-        X = checked_counts(self, X, is_fitting=False)
+        X = check_bags(self, X, is_fitting=False)
         step = max(1, KERNEL_ENTRIES // self.kernel_.pyramids_.shape[0])
         return (self.kernel_.transform(X[start : start + step]) for start in range(0, X.shape[0], step))
 

@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.baselines.lda import LDA
-from countinggrids.baselines.validation import checked_counts, features_of
+from countinggrids.baselines.validation import features_of
 from countinggrids.core.fitting import whole_or_nothing
+from countinggrids.data.validation import check_bags
 from countinggrids.meta.nested import set_seeds
 
 
@@ -68,7 +69,7 @@ class Tessellated(BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted model.
         """
-        X = checked_counts(self, X, is_fitting=True)
+        X = check_bags(self, X, is_fitting=True)
         self.sections_, _ = features_of(X.shape[1], self.sections)
         rng = check_random_state(self.random_state)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -93,7 +94,7 @@ class Tessellated(BaseEstimator):  # type: ignore[misc]
             Log-likelihood of each bag.
         """
         check_is_fitted(self)
-        parts = self._parts(checked_counts(self, X, is_fitting=False))
+        parts = self._parts(check_bags(self, X, is_fitting=False))
         return np.sum([model.score_samples(part) for model, part in zip(self.models_, parts, strict=True)], axis=0)
 
     def score(self, X: Any, y: object = None) -> float:

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from countinggrids.baselines.matching import BagMatcher
+from countinggrids.meta.matching import BagMatcher
 
 
 class TfidfBags(BagMatcher):

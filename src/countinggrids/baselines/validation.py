@@ -5,26 +5,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_non_negative
 
 from countinggrids.core.geometry import Shape, as_shape
 from countinggrids.core.schedule import smoothed
 from countinggrids.data.counts import tokens_of
-from countinggrids.data.validation import LARGEST_TOTAL, NO_Y, check_table, check_tokens, check_total, check_weights
+from countinggrids.data.validation import LARGEST_TOTAL, check_table, check_total, check_weights
 from countinggrids.meta.options import is_number
 
 Array = NDArray[np.float64]
 AUTO_FRACTION = 0.2
 """Pseudocounts under eta="auto", as a fraction of the tokens that a distribution receives."""
-
-
-def checked_counts(model: Any, X: Any, is_fitting: bool, y: Any = NO_Y) -> Any:
-    """Return X as counts of at least 0, dense or CSR, or raise; with y, return both."""
-    checked = check_table(model, X, is_fitting, y, dtype=np.float64)
-    counts = checked if y is NO_Y else checked[0]
-    check_non_negative(counts, type(model).__name__)
-    check_tokens(tokens_of(counts), "X")
-    return checked
 
 
 def checked_images(model: Any, X: Any, is_fitting: bool) -> Array:

@@ -31,7 +31,13 @@ from countinggrids.features.saving import Saveable
 PACKAGES = ("countinggrids.models", "countinggrids.meta", "countinggrids.features")
 """Where the classes that files may name are looked for, besides scikit-learn's Pipeline."""
 ABSTRACT = ("GridModel",)
-RECORDS = {"Chain": "countinggrids.meta.chain", "Stream": "countinggrids.training.stepwise"}
+RECORDS = {
+    "Chain": "countinggrids.meta.chain",
+    "Walk": "countinggrids.meta.walk",
+    "NoveltyModel": "countinggrids.meta.reference",
+    "Choice": "countinggrids.meta.recognizer",
+    "Stream": "countinggrids.training.stepwise",
+}
 """Named tuples that fitted attributes may be, with their modules; geometries are records too."""
 LOCAL = frozenset({"device", "n_jobs", "verbose", "callback", "on_error"})
 """Parameters that belong to a machine or a session, not to what was fitted."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_non_negative, validate_data
 
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import sparse_files
@@ -105,6 +105,15 @@ def check_table(estimator: Any, X: Any, is_fitting: bool, y: Any = NO_Y, **optio
     refuse_maps(X)
     checked = validate_data(estimator, X, y, reset=is_fitting, **{"dtype": None, "accept_sparse": "csr"} | options)
     return in_one_form(checked) if isinstance(y, str) and y == NO_Y else (in_one_form(checked[0]), checked[1])
+
+
+def check_bags(estimator: Any, X: Any, is_fitting: bool, y: Any = NO_Y) -> Any:
+    """Return X as counts of at least 0, dense or CSR, which may be empty, or raise; with y, return both."""
+    checked = check_table(estimator, X, is_fitting, y, dtype=np.float64)
+    counts = checked if isinstance(y, str) and y == NO_Y else checked[0]
+    check_non_negative(counts, type(estimator).__name__)
+    check_tokens(tokens_of(counts), "X")
+    return checked
 
 
 def check_ends(X: Any, name: str) -> None:

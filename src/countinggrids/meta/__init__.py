@@ -4,7 +4,10 @@ from countinggrids.meta.classifier import GridClassifier
 from countinggrids.meta.clusters import GridClusters
 from countinggrids.meta.comparison import compare, region_means
 from countinggrids.meta.neighbors import GridNeighbors
+from countinggrids.meta.recognizer import PlaceRecognizer
 from countinggrids.meta.regions import find_regions
+from countinggrids.meta.retrieval import pose_matches, precision_recall, recall_at, true_matches
+from countinggrids.meta.root_bags import RootBags
 from countinggrids.meta.scaling import BagCoarsener, BagScaler
 from countinggrids.meta.scores import ScoreSpace
 from countinggrids.meta.search import CapacitySearch
@@ -17,9 +20,15 @@ __all__ = [
     "GridClassifier",
     "GridClusters",
     "GridNeighbors",
+    "PlaceRecognizer",
     "PlaceTracker",
+    "RootBags",
     "ScoreSpace",
     "compare",
     "find_regions",
+    "pose_matches",
+    "precision_recall",
+    "recall_at",
     "region_means",
+    "true_matches",
 ]

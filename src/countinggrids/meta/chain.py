@@ -1,6 +1,6 @@
 """Hidden Markov models in the log domain: forward and backward passes, the Viterbi path, and EM for transitions."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +9,43 @@ from scipy.special import logsumexp
 Array = NDArray[np.float64]
 LOWEST = -1e300
 """Replaces minus infinity where that is subtracted."""
+ROUNDING = 1e-6
+"""Largest log probability, with rounding."""
 SAFE = 1e-150
 """Smallest sum that underflow, below 1e-308, does not change."""
 
 
+class Sums(Protocol):
+    """Computes sums over transitions in the log domain."""
+
+    def summed(self, values: Array) -> Array:
+        """Return the logarithm of the sum over transitions for every state; the largest value must be near zero."""
+        ...
+
+
+class Transitions(Protocol):
+    """A Markov chain in any form: a matrix of transitions, or the few steps of a walk."""
+
+    @property
+    def log_start(self) -> Array:
+        """Log probability of the first state, (states,)."""
+        ...
+
+    def arrivals(self) -> Sums:
+        """Return sums over the states that a state is reached from."""
+        ...
+
+    def departures(self) -> Sums:
+        """Return sums over the states that a state leads to."""
+        ...
+
+    def best_arrivals(self, values: Array) -> tuple[NDArray[np.int64], Array]:
+        """Return for every state the best one it is reached from, and the value through it."""
+        ...
+
+
 class Chain(NamedTuple):
-    """A Markov chain over states.
+    """A Markov chain over states, with a matrix of transitions.
 
     Attributes
     ----------
@@ -27,13 +58,35 @@ class Chain(NamedTuple):
     log_start: Array
     log_move: Array
 
+    def is_possible(self, n_states: int) -> bool:
+        """Return whether a chain that was read from a file has log probabilities of so many states."""
+        shapes = ((self.log_start, (n_states,)), (self.log_move, (n_states, n_states)))
+        return all(
+            isinstance(each, np.ndarray) and each.dtype.kind == "f" and each.shape == shape and (each <= ROUNDING).all()
+            for each, shape in shapes
+        )
 
-def forward(chain: Chain, scores: Array, before: Array | None = None) -> tuple[Array, Array]:
+    def arrivals(self) -> Sums:
+        """Return sums over the states that a state is reached from."""
+        return _Moves(self.log_move.T)
+
+    def departures(self) -> Sums:
+        """Return sums over the states that a state leads to."""
+        return _Moves(self.log_move)
+
+    def best_arrivals(self, values: Array) -> tuple[NDArray[np.int64], Array]:
+        """Return for every state the best one it is reached from, and the value through it."""
+        through = values[:, None] + self.log_move
+        best = through.argmax(axis=0)
+        return best, through[best, np.arange(len(values))]
+
+
+def forward(chain: Transitions, scores: Array, before: Array | None = None) -> tuple[Array, Array]:
     """Compute log p(state at t | frames up to t) (Eq. hmm), and log p(frame at t | frames before t).
 
     Parameters
     ----------
-    chain : Chain
+    chain : Transitions
         The Markov chain.
     scores : ndarray of shape (n_frames, n_states)
         The emission log-likelihoods, log p(frame | state).
@@ -48,7 +101,7 @@ def forward(chain: Chain, scores: Array, before: Array | None = None) -> tuple[A
         Terms whose sum is log p(sequence).
     """
     filtered, evidence = np.empty_like(scores), np.empty(len(scores))
-    moves = _Moves(chain.log_move.T)
+    moves = chain.arrivals()
     for t, score in enumerate(scores):
         joint = score + (chain.log_start if before is None else moves.summed(before))
         evidence[t] = _log_sum(joint)
@@ -61,31 +114,30 @@ def forward(chain: Chain, scores: Array, before: Array | None = None) -> tuple[A
     return filtered, evidence
 
 
-def backward(chain: Chain, scores: Array) -> Array:
+def backward(chain: Transitions, scores: Array) -> Array:
     """Compute log p(frames after t | state at t), up to a constant for each frame, (frames, states)."""
     after = np.zeros_like(scores)
-    moves = _Moves(chain.log_move)
+    moves = chain.departures()
     for t in range(len(scores) - 2, -1, -1):
         joint = scores[t + 1] + after[t + 1]
         after[t] = moves.summed(joint - max(joint.max(), LOWEST))
     return after
 
 
-def smooth(chain: Chain, scores: Array) -> Array:
+def smooth(chain: Transitions, scores: Array) -> Array:
     """Compute log p(state at t | all frames), (frames, states)."""
     joint = forward(chain, scores)[0] + backward(chain, scores)
     return joint - logsumexp(joint, axis=1, keepdims=True)
 
 
-def best_path(chain: Chain, scores: Array) -> tuple[NDArray[np.int64], float]:
+def best_path(chain: Transitions, scores: Array) -> tuple[NDArray[np.int64], float]:
     """Return the most likely path (Viterbi), (frames,), and log p(path, frames)."""
     n_frames, n_states = scores.shape
     came_from = np.empty((n_frames, n_states), dtype=np.int32)
     best = chain.log_start + scores[0]
     for t in range(1, n_frames):
-        through = best[:, None] + chain.log_move
-        came_from[t] = through.argmax(axis=0)
-        best = through[came_from[t], np.arange(n_states)] + scores[t]
+        came_from[t], best = chain.best_arrivals(best)
+        best = best + scores[t]
     path = np.empty(n_frames, dtype=np.int64)
     path[-1] = best.argmax()
     for t in range(n_frames - 1, 0, -1):

@@ -9,10 +9,20 @@ from sklearn.pipeline import Pipeline
 from countinggrids.models import CountingGrid
 
 
-def fitted_grid(estimator: Any, X: Any) -> Any:
+def fitted_grid(estimator: Any, X: Any, sample_weight: Any = None) -> Any:
     """Return the estimator if it is fitted, otherwise a clone of it fitted to X; None stands for `CountingGrid()`."""
     model = CountingGrid() if estimator is None else estimator
-    return model if hasattr(model, "pi_") else clone(model).fit(X)
+    if hasattr(innermost(model), "pi_"):
+        return model
+    weights = {} if sample_weight is None else {weight_parameter(model): sample_weight}
+    return clone(model).fit(X, **weights)
+
+
+def innermost(model: Any) -> Any:
+    """Return the last step of pipelines, fitted or not; anything else is returned as it is."""
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    return model
 
 
 def last_step(model: Any, X: Any) -> tuple[Any, Any]:

@@ -1,55 +1,70 @@
-"""Place recognition along sequences: a density model for each place, and a Markov chain of places (Eq. hmm)."""
+"""Place recognition along sequences: models of places or frames of a reference walk, and a Markov chain (Eq. hmm)."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from countinggrids.core.fitting import whole_or_nothing
-from countinggrids.data.counts import tokens_of
 from countinggrids.data.validation import check_table
 from countinggrids.features.saving import Saveable, check_array, check_labels
-from countinggrids.meta import chain as chains
-from countinggrids.meta.classifier import GridClassifier
-from countinggrids.meta.nested import last_step
-from countinggrids.meta.options import is_integer, is_number
+from countinggrids.meta import reference
+from countinggrids.meta.emissions import emission_of, place_model
+from countinggrids.meta.fitted_tracker import UNKNOWN, FittedTracker
+from countinggrids.meta.nested import innermost
+from countinggrids.meta.options import is_number
+from countinggrids.meta.targets import read_targets
+from countinggrids.meta.tempering import gamma_by_folds
+from countinggrids.meta.tracking import sequences
+from countinggrids.meta.transitions import LEARNED, check_transitions, first_chain, learn_chain, learn_walk
+from countinggrids.meta.walk import Walk
 
 Array = NDArray[Any]
-UNKNOWN = "unknown"
-LARGEST_LOG = 1e-6
-"""Largest log probability, with rounding."""
 GAMMAS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
-class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PlaceTracker(Saveable, FittedTracker):
     """Recognize places along sequences of bags with a hidden Markov model.
 
-    Each place has a density model of its bags, and a Markov chain models the transitions between places. Likelihoods of
-    images are overconfident, so they are raised to the power gamma.
+    Places have several frames each, or every frame of a reference walk is a place. With several frames, each place has
+    a density model of its bags. With one, frames are compared with those of the reference walk. A Markov chain models
+    the transitions between places. Likelihoods of images are overconfident, so they are raised to the power gamma.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        The model of a place, or a classifier with `log_likelihoods` or `predict_log_proba`, also at the end of a
-        pipeline; None stands for `GridClassifier()`.
-    transitions : {"labels", "em"} or array-like of shape (n_places, n_places), default="labels"
-        Transition probabilities from rows to columns. "labels" counts transitions in the training sequences, "em"
-        continues from there by EM on the frames.
+        The model of a place, a classifier with `log_likelihoods` or `predict_log_proba`, or a matcher with
+        `similarity`, such as `GridNeighbors` or `RootBags`, also at the end of a pipeline. None stands for
+        `GridClassifier()`, or for `GridNeighbors()` if every place has one frame.
+    transitions : {"auto", "labels", "walk", "learn"} or array-like of shape (n_places, n_places), default="auto"
+        Transition probabilities from rows to columns. "labels" counts transitions in the training sequences; "walk" has
+        steps along the order of the frames, and jumps; "learn", or "em", continues from there by EM on the training
+        frames. "auto" is "walk" if every place has one frame, and "labels" otherwise.
+    direction : {"forward", "backward", "both"}, default="forward"
+        Direction of the steps of a walk.
+    width : int, default=2
+        Largest step of a walk, in frames; all up to it, and none, are equally probable.
+    jump : float, default=0.01
+        Probability of a jump to any place. Steps beyond the end of a walk are jumps too.
     start : {"uniform", "labels"} or array-like of shape (n_places,), default="uniform"
         Probabilities of the first place; "labels" counts the first places of the training sequences.
     gamma : {"cv"} or float, default="cv"
-        Weight of the log-likelihoods; "cv" chooses among `gammas` by cross-validation over the training sequences, with
-        transitions counted from their labels.
-    gammas : sequence of float
-        Candidates for gamma.
+        Weight of the log-likelihoods, or of similarities standardized for each frame. "cv" chooses among `gammas` by
+        cross-validation over the training sequences, with transitions counted from their labels; if every place has
+        one frame, by tracking the reference walk as it is seen from a few frames away.
+    gammas : sequence of float, default=None
+        Candidates for gamma; None takes numbers from 0.01 to 1, or from 0.06 to 2 for similarities.
+    tolerance : float, default=2
+        Frames up to which a frame of a reference walk counts as recognized, for the choice of gamma and for `score`.
+    new_place : bool, default=False
+        Whether there is the additional place "unknown" for frames that are like none of a reference walk. It needs an
+        estimator with `similarity`, and transitions of a walk.
     pseudocount : float, default=0.1
-        Added to the number of each transition.
+        Added to the number of each transition; for the steps of a walk, as a fraction of the number of frames.
     unknown : float, default=None
         Difference in log-likelihood per token below the mean of the training frames, from which on a frame is assigned
         to the additional place "unknown"; None has no such place. It needs an estimator with likelihoods.
@@ -63,8 +78,10 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     Attributes
     ----------
     classes_ : ndarray of shape (n_places,)
-        The places.
-    chain_ : Chain
+        The places; frames of a reference walk in their order.
+    poses_ : ndarray of shape (n_frames, n_coordinates) or None
+        Poses of the frames of a reference walk.
+    chain_ : Chain or Walk
         Log probabilities `log_start` and `log_move`.
     gamma_ : float
         Weight of the log-likelihoods.
@@ -72,8 +89,11 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         The fitted model of the places.
     unknown_score_ : float or None
         Log-likelihood per token of every frame under the place "unknown".
+    novelty_ : NoveltyModel or None
+        Log odds of a new place, given the largest similarity of a frame.
     gamma_scores_ : dict
-        Accuracy of filtering for each candidate for gamma in cross-validation.
+        Score of each candidate for gamma: the accuracy of filtering in cross-validation, or minus the mean log loss on
+        the reference walk.
     n_iter_ : int
         Number of EM iterations for the transitions; 1 where they are counted or given.
 
@@ -88,16 +108,32 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     >>> tracker = cg.PlaceTracker(cg.CountingGrid((4, 4), (2, 2), random_state=0), gamma=0.5).fit(walk, places)
     >>> tracker.classes_[tracker.filter(walk).argmax(axis=1)].tolist() == places.tolist()
     True
+
+    Every frame of a walk can be a place, here with a pose:
+
+    >>> from countinggrids.baselines import RootBags
+    >>> along = np.linspace(0, 1, 25)[:, None]
+    >>> walk = np.round(100 * np.hstack([1 - along, along, np.sin(7 * along) + 1]))
+    >>> tracker = cg.PlaceTracker(RootBags()).fit(walk, np.hstack([along, 0 * along]))
+    >>> tracker.predict(walk)[-1].tolist()
+    [1.0, 0.0]
     """
+
+    _rebuilt = frozenset({"emission_"})
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        transitions: Any = "labels",
+        transitions: Any = "auto",
+        direction: str = "forward",
+        width: int = 2,
+        jump: float = 0.01,
         start: Any = "uniform",
         gamma: Any = "cv",
-        gammas: Sequence[float] = GAMMAS,
+        gammas: Sequence[float] | None = None,
+        tolerance: float = 2,
+        new_place: bool = False,
         pseudocount: float = 0.1,
         unknown: float | None = None,
         cv: int = 3,
@@ -106,9 +142,14 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     ):
         self.estimator = estimator
         self.transitions = transitions
+        self.direction = direction
+        self.width = width
+        self.jump = jump
         self.start = start
         self.gamma = gamma
         self.gammas = gammas
+        self.tolerance = tolerance
+        self.new_place = new_place
         self.pseudocount = pseudocount
         self.unknown = unknown
         self.cv = cv
@@ -116,15 +157,15 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.tol = tol
 
     @whole_or_nothing
-    def fit(self, X: Any, y: ArrayLike, lengths: Sequence[int] | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, lengths: Sequence[int] | None = None) -> Self:
         """Fit the models of the places and the transitions between them.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_frames, n_columns)
             Bags in temporal order.
-        y : array-like of shape (n_frames,)
-            Place of each frame.
+        y : array-like of shape (n_frames,) or (n_frames, n_coordinates), default=None
+            Place of each frame, or its pose. None makes every frame a place; so do poses, and labels that differ.
         lengths : sequence of int, default=None
             Numbers of frames of consecutive sequences; None takes all frames as one sequence.
 
@@ -133,155 +174,36 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self : object
             The fitted tracker.
         """
-        if y is not None and _num_samples(y) != _num_samples(X):
-            raise ValueError(
-                f"y has shape ({_num_samples(y)},) but X has {_num_samples(X)} frames; give one place for each frame."
-            )
-        X, y = check_table(self, X, is_fitting=True, y=y)
-        check_classification_targets(y)
-        labels = np.asarray(y)
+        targets = read_targets(y, _num_samples(X))
+        X = check_table(self, X, is_fitting=True)
         parts = sequences(X.shape[0], lengths)
-        places = np.unique(labels)
-        self._check_options(places)
-        self.classes_ = places if self.unknown is None else np.append(places.astype(object), UNKNOWN)
-        which = np.searchsorted(places, labels)
-        counts = chains.count_moves([which[part] for part in parts], len(self.classes_))
-        self.chain_ = self._first_chain(*counts)
-        self.classifier_ = self._new_classifier().fit(X, labels)
+        sizes = [part.stop - part.start for part in parts]
+        places = targets.labels if targets.is_walk else np.unique(targets.labels)
+        has_more = self.unknown is not None or self.new_place
+        self._check_options(places, targets.is_walk)
+        self.classes_ = np.append(places.astype(object), UNKNOWN) if has_more else places
+        check_transitions(self, len(self.classes_))
+        self.poses_, self.is_walk_, self.has_labels_ = targets.poses, targets.is_walk, y is not None
+        self.tolerance_ = float(self.tolerance)
+        which = np.arange(len(places)) if targets.is_walk else np.searchsorted(places, targets.labels)
+        self.chain_ = first_chain(self, [which[part] for part in parts], len(self.classes_), targets.is_walk)
+        self.classifier_ = clone(place_model(self.estimator, targets.is_walk)).fit(X, targets.labels)
+        self.frame_places_ = which
+        self.emission_ = emission_of(self.classifier_, which)
         self.unknown_score_ = None if self.unknown is None else self._mean_score(X) - self.unknown
         self.n_iter_ = 1
+        self.novelty_: reference.NoveltyModel | None = None
         self.gamma_scores_: dict[float, float] = {}
-        self.gamma_ = self._choose_gamma(X, labels, parts) if self.gamma == "cv" else float(self.gamma)
-        if isinstance(self.transitions, str) and self.transitions == "em":
-            scores = self._scores(X)
-            self.chain_ = self._by_em([scores[part] for part in parts])
+        self.gamma_ = self._choose_gamma(X, targets.labels, parts) if self.gamma == "cv" else float(self.gamma)
+        if self.new_place:
+            self.novelty_ = self._learn_novelty(X, sizes)
+        if isinstance(self.transitions, str) and self.transitions in LEARNED:
+            self._learn_transitions(X, parts)
         return self
-
-    def filter(self, X: Any, lengths: Sequence[int] | None = None) -> Array:
-        """Return p(place at t | frames up to t) (Eq. hmm).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_frames, n_columns)
-            Bags in temporal order.
-        lengths : sequence of int, default=None
-            Numbers of frames of consecutive sequences; None takes all frames as one sequence.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_frames, n_places)
-            Columns in the order of `classes_`.
-        """
-        return self._each(X, lengths, lambda scores: np.exp(chains.forward(self.chain_, scores)[0]))
-
-    def smooth(self, X: Any, lengths: Sequence[int] | None = None) -> Array:
-        """Return p(place at t | all frames of the sequence).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_frames, n_columns)
-            Bags in temporal order.
-        lengths : sequence of int, default=None
-            Numbers of frames of consecutive sequences; None takes all frames as one sequence.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_frames, n_places)
-            Columns in the order of `classes_`.
-        """
-        return self._each(X, lengths, lambda scores: np.exp(chains.smooth(self.chain_, scores)))
-
-    def viterbi(self, X: Any, lengths: Sequence[int] | None = None) -> Array:
-        """Return the most likely sequence of places.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_frames, n_columns)
-            Bags in temporal order.
-        lengths : sequence of int, default=None
-            Numbers of frames of consecutive sequences; None takes all frames as one sequence.
-
-        Returns
-        -------
-        places : ndarray of shape (n_frames,)
-            Place of each frame.
-        """
-        path = self._each(X, lengths, lambda scores: chains.best_path(self.chain_, scores)[0])
-        return self.classes_[path]
-
-    def predict(self, X: Any, lengths: Sequence[int] | None = None) -> Array:
-        """Return the most probable place of each frame, given the frames up to it.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_frames, n_columns)
-            Bags in temporal order.
-        lengths : sequence of int, default=None
-            Numbers of frames of consecutive sequences; None takes all frames as one sequence.
-
-        Returns
-        -------
-        places : ndarray of shape (n_frames,)
-            Place of each frame.
-        """
-        best = self.filter(X, lengths).argmax(axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: ArrayLike, lengths: Sequence[int] | None = None) -> float:
-        """Return the accuracy of `predict`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_frames, n_columns)
-            Bags in temporal order.
-        y : array-like of shape (n_frames,)
-            Place of each frame.
-        lengths : sequence of int, default=None
-            Numbers of frames of consecutive sequences; None takes all frames as one sequence.
-
-        Returns
-        -------
-        accuracy : float
-            Fraction of frames whose place is predicted.
-        """
-        predicted, labels = self.predict(X, lengths), np.asarray(y)
-        if labels.shape != predicted.shape:
-            raise ValueError(
-                f"y has shape {labels.shape} but X has {len(predicted)} frames; give one place for each frame."
-            )
-        return float(np.mean(predicted == labels))
-
-    def log_likelihood(self, X: Any, lengths: Sequence[int] | None = None) -> float:
-        """Return log p(sequences), with the weighted likelihoods of the frames.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_frames, n_columns)
-            Bags in temporal order.
-        lengths : sequence of int, default=None
-            Numbers of frames of consecutive sequences; None takes all frames as one sequence.
-
-        Returns
-        -------
-        log_likelihood : float
-            Sum over sequences.
-        """
-        return float(self._each(X, lengths, lambda scores: chains.forward(self.chain_, scores)[1]).sum())
-
-    def begin(self) -> "Tracking":
-        """Start online filtering, one frame at a time.
-
-        Returns
-        -------
-        tracking : Tracking
-            Filters one sequence.
-        """
-        check_is_fitted(self)
-        return Tracking(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._new_classifier()).input_tags
+        inner = get_tags(place_model(self.estimator, is_walk=False)).input_tags
         tags.input_tags.sparse, tags.input_tags.positive_only = inner.sparse, inner.positive_only
         # Scikit-learn checks accuracy on two columns of Gaussian blobs in random order, which are no sequence.
         tags.classifier_tags.poor_score = True
@@ -289,60 +211,39 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _restored(self) -> None:
         n = check_labels(self)
-        for name, shape in (("log_start", (n,)), ("log_move", (n, n))):
-            if not (check_array(self.chain_, name, "f", shape, is_finite=False) <= LARGEST_LOG).all():
-                raise ValueError(f"{name} holds numbers above 0")
+        if not self.chain_.is_possible(n):
+            raise ValueError("chain_ holds no probabilities of transitions")
         if not is_number(self.gamma_) or not 0 < self.gamma_ < np.inf:
             raise ValueError(f"gamma_ is {self.gamma_!r}")
         if self.unknown_score_ is not None and not np.isfinite(float(self.unknown_score_)):
             raise ValueError(f"unknown_score_ is {self.unknown_score_}")
-        if len(self.classifier_.classes_) + (self.unknown_score_ is not None) != n:
-            raise ValueError(f"{n} places have a model of {len(self.classifier_.classes_)}")
-
-    def _each(self, X: Any, lengths: Sequence[int] | None, work: Any) -> Array:
-        check_is_fitted(self)
-        scores = self._scores(X)
-        return np.concatenate([work(scores[part]) for part in sequences(len(scores), lengths)])
-
-    def _scores(self, X: Any) -> Array:
-        """Return the weighted log-likelihood of every frame under every place."""
-        raw, tokens = self._raw(X)
-        if self.unknown_score_ is not None:
-            raw = np.column_stack([raw, self.unknown_score_ * tokens])
-        return self.gamma_ * raw
-
-    def _raw(self, X: Any) -> tuple[Array, Array]:
-        """Return the log-likelihood of every frame under every place, and the tokens of each frame."""
-        X = check_table(self, X, is_fitting=False)
-        model, X = last_step(self.classifier_, X)
-        tokens = tokens_of(X)
-        if hasattr(model, "log_likelihoods"):
-            return np.asarray(model.log_likelihoods(X), dtype=np.float64), tokens
-        return np.asarray(model.predict_log_proba(X), dtype=np.float64), tokens
+        n_known = n - (self.unknown_score_ is not None or self.novelty_ is not None)
+        places = check_array(self, "frame_places_", "iu", (None,))
+        if places.min() < 0 or places.max() + 1 != n_known:
+            raise ValueError(f"{n_known} places have frames of places up to {places.max()}")
+        if self.poses_ is not None:
+            check_array(self, "poses_", "f", (n_known, None))
+        self.emission_ = emission_of(self.classifier_, places)
 
     def _mean_score(self, X: Any) -> float:
         """Return the mean log-likelihood per token of the training frames under their best places."""
-        model, _ = last_step(self.classifier_, X)
-        if not hasattr(model, "log_likelihoods"):
+        if not self.emission_.has_likelihoods:
+            name = type(innermost(self.classifier_)).__name__
             raise ValueError(
-                f"unknown={self.unknown} needs an estimator with likelihoods, which {type(model).__name__} does not "
-                "have; use a GridClassifier or unknown=None."
+                f"unknown={self.unknown} needs an estimator with likelihoods, which {name} does not have; use a "
+                "GridClassifier, or new_place=True for a reference walk."
             )
         raw, tokens = self._raw(X)
         return float(raw.max(axis=1).sum() / max(tokens.sum(), 1))
 
-    def _new_classifier(self) -> Any:
-        if self.estimator is None:
-            return GridClassifier()
-        is_classifier = hasattr(self.estimator, "log_likelihoods") or hasattr(self.estimator, "predict_log_proba")
-        return clone(self.estimator) if is_classifier else GridClassifier(clone(self.estimator))
-
-    def _check_options(self, places: Array) -> None:
+    def _check_options(self, places: Array, is_walk: bool) -> None:
         """Raise about parameters that cannot be used."""
+        if is_walk and len(places) < 2:
+            raise ValueError(f"X has n_samples={len(places)} frame but a walk must have at least 2; add frames.")
         if self.unknown is not None and UNKNOWN in places.tolist():
             raise ValueError(f"y holds the place {UNKNOWN!r}, which unknown={self.unknown} reserves; rename the place.")
         is_searched = isinstance(self.gamma, str) and self.gamma == "cv"
-        gammas = list(self.gammas) if is_searched else [self.gamma]
+        gammas = self._gammas(is_walk) if is_searched else [self.gamma]
         if not gammas or not all(is_number(gamma) and 0 < gamma < np.inf for gamma in gammas):
             given = f"gammas={self.gammas!r}" if is_searched else f"gamma={self.gamma!r}"
             expected = (
@@ -353,151 +254,53 @@ class PlaceTracker(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[mi
             raise ValueError(f"pseudocount={self.pseudocount} must be finite and at least 0; use pseudocount=0.1.")
         if self.unknown is not None and not np.isfinite(self.unknown):
             raise ValueError(f"unknown={self.unknown} must be None or a finite number; use for instance unknown=1.0.")
+        if not is_number(self.tolerance) or not 0 <= self.tolerance < np.inf:
+            raise ValueError(f"tolerance={self.tolerance!r} must be a number of frames of at least 0; use tolerance=2.")
+        if self.new_place and (self.unknown is not None or not is_walk or not _is_walk_name(self.transitions)):
+            raise ValueError(
+                f"new_place={self.new_place} needs one frame a place, transitions of a walk and unknown=None; use "
+                "unknown=1.0 for places of several frames, and transitions='walk' for a reference walk."
+            )
         if self.cv < 2:
             raise ValueError(f"cv={self.cv} must be at least 2 folds; use cv=3.")
 
-    def _first_chain(self, first: Array, moves: Array) -> chains.Chain:
-        """Return the chain before EM, from the counts of the labels or from the parameters."""
-        n = len(self.classes_)
-        chain = chains.re_estimate(first, moves, self.pseudocount)
-        if not isinstance(self.transitions, str):
-            chain = chain._replace(log_move=_log_rows(self.transitions, (n, n), "transitions"))
-        elif self.transitions not in ("labels", "em"):
-            raise ValueError(
-                f"transitions={self.transitions!r} must be 'labels', 'em' or an array of shape ({n}, {n}); "
-                "use transitions='labels'."
-            )
-        if not isinstance(self.start, str):
-            return chain._replace(log_start=_log_rows(self.start, (n,), "start"))
-        if self.start not in ("uniform", "labels"):
-            raise ValueError(
-                f"start={self.start!r} must be 'uniform', 'labels' or an array of shape ({n},); use start='uniform'."
-            )
-        return chain if self.start == "labels" else chain._replace(log_start=np.full(n, -np.log(n)))
-
-    def _by_em(self, scores: list[Array]) -> chains.Chain:
-        """Re-estimate the transitions until the log-likelihood plus log prior no longer rises; the start is kept."""
-        chain, n_frames, last = self.chain_, sum(map(len, scores)), -np.inf
-        for number in range(1, self.max_iter + 1):
-            self.n_iter_ = number
-            parts = [chains.expected_moves(chain, each) for each in scores]
-            prior = self.pseudocount * chain.log_move.sum() if self.pseudocount else 0.0
-            objective = sum(evidence for _, _, evidence in parts) + prior
-            if objective - last < self.tol * n_frames:
-                break
-            last = objective
-            moves = np.sum([each for _, each, _ in parts], axis=0)
-            chain = chains.re_estimate(np.zeros(len(moves)), moves, self.pseudocount)._replace(
-                log_start=chain.log_start
-            )
-        return chain
+    def _gammas(self, is_walk: bool) -> list[float]:
+        """Return the candidates for gamma."""
+        if self.gammas is None:
+            return list(reference.GAMMAS if is_walk else GAMMAS)
+        return list(self.gammas)
 
     def _choose_gamma(self, X: Any, labels: Array, parts: list[slice]) -> float:
-        """Evaluate each gamma on held-out runs of frames; the models of the places are fitted once for each fold."""
-        sequence = np.repeat(np.arange(len(parts)), [part.stop - part.start for part in parts])
-        n_correct, n_frames = dict.fromkeys(self.gammas, 0), 0
-        for held_out in _folds(parts, self.cv):
-            is_out = np.zeros(X.shape[0], bool)
-            for part in held_out:
-                is_out[part] = True
-            train = np.flatnonzero(~is_out & np.isin(labels, _frequent(labels[~is_out])))
-            if len(np.unique(labels[train])) < 2:
-                continue
-            settings = {"gamma": 1.0, "transitions": "labels", "start": "uniform", "unknown": None}
-            inner = clone(self).set_params(**settings)
-            inner.fit(X[train], labels[train], _run_lengths(train, sequence[train]))
-            for part in held_out:
-                raw, _ = inner._raw(X[part])
-                n_frames += len(raw)
-                for gamma in self.gammas:
-                    filtered, _ = chains.forward(inner.chain_, gamma * raw)
-                    n_correct[gamma] += int((inner.classes_[filtered.argmax(axis=1)] == labels[part]).sum())
-        if not n_frames:
-            raise ValueError("gamma='cv' needs folds that leave two places to fit; use a number, such as gamma=0.1.")
-        self.gamma_scores_ = {gamma: n / n_frames for gamma, n in n_correct.items()}
-        return max(self.gammas, key=lambda gamma: (n_correct[gamma], -abs(np.log(gamma))))
+        """Choose gamma on the reference walk, or by cross-validation over labeled sequences."""
+        if not self.is_walk_:
+            gamma, self.gamma_scores_ = gamma_by_folds(self, X, labels, parts)
+            return gamma
+        lengths = [part.stop - part.start for part in parts]
+        chain = first_chain(clone(self).set_params(new_place=False, start="uniform"),
+                            [np.arange(part.start, part.stop) for part in parts], X.shape[0], is_walk=True)  # fmt: skip
+        gammas = self._gammas(is_walk=True)
+        compare = lambda rows: self.emission_.similarity(X[rows])  # noqa: E731
+        gamma, losses = reference.choose_gamma(compare, lengths, chain, gammas, self.tolerance)
+        self.gamma_scores_ = {each: -loss for each, loss in losses.items()}
+        return gamma
+
+    def _learn_novelty(self, X: Any, lengths: list[int]) -> reference.NoveltyModel:
+        gaps = reference.usable_gaps(self.tolerance, lengths)
+        if not gaps:
+            raise ValueError(
+                f"new_place=True needs a reference walk of at least {8 * max(1, int(self.tolerance))} frames but the "
+                f"longest has {max(lengths)}; use new_place=False."
+            )
+        runs = reference.select_runs(lengths)
+        similarity = self.emission_.similarity(X[runs.queries])
+        return reference.learn_novelty(similarity, runs.distance, gaps, self.tolerance)
+
+    def _learn_transitions(self, X: Any, parts: list[slice]) -> None:
+        scores = self._scores(X)
+        learn = learn_walk if isinstance(self.chain_, Walk) else learn_chain
+        given = [scores[part] for part in parts]
+        self.chain_, self.n_iter_ = learn(self.chain_, given, self.pseudocount, self.max_iter, self.tol)
 
 
-class Tracking:
-    """Online filtering of one sequence.
-
-    Parameters
-    ----------
-    tracker : PlaceTracker
-        A fitted tracker.
-
-    Attributes
-    ----------
-    log_posterior : ndarray of shape (n_places,) or None
-        The current log p(place | frames so far); None before the first frame.
-    """
-
-    def __init__(self, tracker: PlaceTracker):
-        self.tracker = tracker
-        self.log_posterior: Array | None = None
-
-    def step(self, bag: Any) -> Array:
-        """Filter the next frame.
-
-        Parameters
-        ----------
-        bag : array-like or sparse matrix of shape (1, n_columns)
-            The frame.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_places,)
-            The filtered p(place | frames so far).
-        """
-        scores = self.tracker._scores(bag)
-        if len(scores) != 1:
-            raise ValueError(f"bag has {len(scores)} rows but must be one frame; call step for each frame.")
-        filtered, _ = chains.forward(self.tracker.chain_, scores, self.log_posterior)
-        self.log_posterior = filtered[0]
-        return np.exp(filtered[0])
-
-
-def sequences(n_frames: int, lengths: Sequence[int] | None) -> list[slice]:
-    """Cut frames into sequences."""
-    sizes = [n_frames] if lengths is None else list(lengths)
-    if not sizes or not all(is_integer(n) for n in sizes):
-        raise ValueError(f"lengths={sizes} must be integers of at least 1; leave out empty sequences.")
-    if sum(sizes) != n_frames:
-        raise ValueError(f"lengths={sizes} sums to {sum(sizes)} but X has {n_frames} frames; count every frame once.")
-    ends = np.cumsum([0, *sizes])
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-def _folds(parts: list[slice], n: int) -> list[list[slice]]:
-    """Distribute sequences over folds; fewer sequences than folds are first cut into runs."""
-    if len(parts) < n:
-        parts = [
-            slice(part.start + (part.stop - part.start) * i // n, part.start + (part.stop - part.start) * (i + 1) // n)
-            for part in parts
-            for i in range(n)
-        ]
-    parts = [part for part in parts if part.stop > part.start]
-    return [parts[i::n] for i in range(n) if parts[i::n]]
-
-
-def _frequent(labels: Array) -> Array:
-    """Return the places that have at least two frames."""
-    places, times = np.unique(labels, return_counts=True)
-    return places[times > 1]
-
-
-def _run_lengths(frames: Array, sequence: Array) -> list[int]:
-    """Return the lengths of runs of consecutive frames of the same sequence."""
-    breaks = np.flatnonzero((np.diff(frames) != 1) | (np.diff(sequence) != 0)) + 1
-    return np.diff(np.r_[0, breaks, len(frames)]).tolist()
-
-
-def _log_rows(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Return the logarithm of probabilities, each row of which must sum to one."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.shape != shape or not (given >= 0).all() or not np.allclose(given.sum(axis=-1), 1, atol=1e-6):
-        raise ValueError(
-            f"{name} of shape {given.shape} must be probabilities of shape {shape} whose rows sum to 1; normalize them."
-        )
-    with np.errstate(divide="ignore"):
-        return np.log(given)
+def _is_walk_name(transitions: Any) -> bool:
+    return isinstance(transitions, str) and transitions in ("auto", "walk", *LEARNED)

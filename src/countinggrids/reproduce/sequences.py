@@ -13,7 +13,7 @@ from countinggrids.data import container
 from countinggrids.data.items import Items
 from countinggrids.features import Gist
 from countinggrids.meta import BagCoarsener, BagScaler, GridClassifier, PlaceTracker, chain
-from countinggrids.meta.tracker import sequences
+from countinggrids.meta.tracking import sequences
 from countinggrids.models import CountingGrid, MixtureOfUnigrams
 from countinggrids.reproduce import tower
 from countinggrids.reproduce.experiment import Experiment

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from countinggrids.baselines.matching import BagMatcher
+from countinggrids.features.saving import Saveable
+from countinggrids.meta.matching import BagMatcher
+from countinggrids.meta.options import is_number
 
 
-class RootBags(BagMatcher):
+class RootBags(Saveable, BagMatcher):
     """Represent a bag by the square roots of its counts, whose cosine is the Bhattacharyya coefficient of histograms.
 
     The square root keeps frequent features from deciding alone. The Euclidean distance of the vectors is the Hellinger
@@ -36,3 +38,9 @@ class RootBags(BagMatcher):
 
     def _vectors(self, X: Any) -> Any:
         return self._raised(X)
+
+    def _restored(self) -> None:
+        if len(self.reference_.shape) != 2 or self.reference_.shape[1] != self.n_features_in_:
+            raise ValueError(f"reference_ has shape {self.reference_.shape}")
+        if not is_number(self.power_) or not self.power_ > 0:
+            raise ValueError(f"power_ is {self.power_!r}")

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.baselines.validation import checked_counts
 from countinggrids.core.fitting import whole_or_nothing
+from countinggrids.data.validation import check_bags
 from countinggrids.meta.options import check_positive
 
 Array = NDArray[np.float64]
@@ -112,7 +112,7 @@ class BagMatcher(CosineMatcher):
     power: float
 
     def _checked(self, X: Any, is_fitting: bool) -> Any:
-        return checked_counts(self, X, is_fitting)
+        return check_bags(self, X, is_fitting)
 
     def _learn(self, X: Any) -> None:
         check_positive(self, "power", example=0.5)
