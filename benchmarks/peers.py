@@ -1,17 +1,15 @@
-"""Against what people would pick instead, on 20 Newsgroups: topic models by time and held-out words, maps by their
-neighbourhoods.
+"""Topic models by seconds and held-out words: half of the words of test documents are predicted from the others.
 
-pip install gensim tomotopy minisom umap-learn
-COUNTINGGRIDS_DATA=... python benchmarks/peers.py [--plot peers.png]
+pip install tomotopy gensim
+COUNTINGGRIDS_DATA=... python benchmarks/peers.py [--corpus news] [--seconds 64] [--seeds 1] [--results peers.json]
 
-Topic models: half of the words of each test document are shown, the others are to be foretold (document completion).
-The clock stops while that is worked out; peers go on until they gain nothing more, or for five minutes. Maps: of the
-ten nearest neighbours of a test document on the map, which share has its label. All see the same words: those in at
-least 20 and at most a tenth of the training documents.
+Every model is measured from its first usable state on. The clock stands still while a state is measured. A model ends
+when it gains nothing more, or after `--seconds`. Runs are kept in the file of results as they end: the same command
+goes on where it was stopped.
 """
 
 import argparse
-import os
+import json
 import time
 import warnings
 from pathlib import Path
@@ -19,240 +17,234 @@ from pathlib import Path
 import numpy as np
 
 import countinggrids as cg
-from common import Clock, as_fitted, table, windows
-from countinggrids import datasets
-from countinggrids.core import torus
+from common import table, windows
+from corpora import CORPORA
+from countinggrids.training import admixing
 
-N_TOPICS, N_TRIED, N_NEIGHBOURS = 64, 2000, 10
-PATIENCE, LONGEST = 3, 300
-"""Rounds without a gain, and seconds, after which a peer stops."""
-GRID, WINDOW = 64, 8
-
-
-class News:
-    """The training documents, halves of test documents, and labels."""
-
-    def __init__(self, n_train=None):
-        parts = datasets.newsgroups(Path(os.environ["COUNTINGGRIDS_DATA"]) / "text").split("split")
-        train, test = parts["train"], parts["test"]
-        rng = np.random.default_rng(0)
-        times = np.asarray((train.counts > 0).sum(axis=0)).ravel()
-        words = np.flatnonzero((times >= 20) & (times <= train.counts.shape[0] / 10))
-        # The documents come sorted by newsgroup, which misleads whoever learns from a few of them at a time.
-        some = rng.permutation(train.counts.shape[0])[:n_train]
-        self.train = train.counts[:, words][some].astype(np.float32)
-        tried = np.sort(rng.permutation(test.counts.shape[0])[:N_TRIED])
-        self.test, self.labels = test.counts[tried][:, words].astype(np.float32), test.items["label"][tried].astype(str)
-        self.shown = self.test.copy()
-        self.shown.data = rng.binomial(self.test.data.astype(int), 0.5).astype(np.float32)
-        self.hidden = self.test - self.shown
-        self.hidden.eliminate_zeros()
-        self.shown.eliminate_zeros()
-
-    def perplexity(self, shares, words):
-        """Foretell the hidden words by shares of topics, (documents, topics), and the topics' words."""
-        total = 0.0
-        for start in range(0, len(shares), 250):
-            p = shares[start : start + 250] @ words
-            hidden = self.hidden[start : start + 250].tocoo()
-            total += hidden.data @ np.log(np.maximum(p[hidden.row, hidden.col], 1e-12))
-        return float(np.exp(-total / self.hidden.data.sum()))
+MARKS = (2, 4, 8, 16, 32, 64)
+PATIENCE, GAIN = 4, 0.001
+"""Measurements without a gain, relative to the best before, after which a model ends."""
+N_WORKERS = 2
 
 
-def counting_grid(news, batch_size):
-    clock = Clock("counting grid" + (f", batches of {batch_size}" if batch_size else ""))
-    model = cg.CountingGrid((GRID, GRID), WINDOW, random_state=0)
+class TimeOverError(Exception):
+    """A model has learned as long as it may, or gains nothing more."""
 
-    def foretold(iteration):
-        seen = as_fitted(iteration, WINDOW)
-        return news.perplexity(seen.transform(news.shown), windows(seen.pi_, WINDOW))
+
+class Clock:
+    """Times learning, and decides when a state is measured: at times that grow by a fifth."""
+
+    def __init__(self, name, longest):
+        self.name, self.longest = name, longest
+        self.points, self.spent, self.due = [], 0.0, 0.5
+        self.began = time.perf_counter()
+
+    def look(self, perplexity, is_last=False):
+        """Measure a state if it is time; raise when learning should end."""
+        now = self.spent + time.perf_counter() - self.began
+        if now < self.due and not is_last:
+            return
+        self.spent, self.due = now, max(now + 0.5, 1.2 * now)
+        self.points.append((round(now, 3), perplexity()))
+        print(f"  {self.name}: {now:.1f} s, perplexity {self.points[-1][1]:.0f}", flush=True)
+        seen = [value for _, value in self.points]
+        has_settled = len(seen) > PATIENCE and min(seen[-PATIENCE:]) > (1 - GAIN) * min(seen[:-PATIENCE])
+        if not is_last and (now > self.longest or has_settled):
+            raise TimeOverError
+        self.began = time.perf_counter()
+
+
+def componential(corpus, clock, seed):
+    model = cg.ComponentialGrid(random_state=seed)
+    stages = {stage.grid: stage for stage in admixing.stages_of(model._geometry())}
+
+    def measured(grid, geometry):
+        state = cg.ComponentialGrid(geometry.grid, geometry.window)
+        state._keep(grid, geometry)
+        state.n_features_in_ = len(grid.pi)
+        return corpus.perplexity(state.transform(corpus.shown), windows(state.pi_, geometry.window[0]))
 
     def look(iteration):
-        if iteration.stage == "learning" and iteration.beta >= 1 and iteration.number % 5 == 0:
-            clock.note(lambda: foretold(iteration))
+        grid = iteration._fetched
+        clock.look(lambda: measured(grid, stages[grid.log_prior.shape]))
 
-    model.set_params(batch_size=batch_size).fit(news.train, callback=look)
-    clock.note(lambda: news.perplexity(model.transform(news.shown), windows(model.pi_, WINDOW)))
-    return clock, model
-
-
-def rounds(clock):
-    """Count rounds of learning until the last few have gained less than a thousandth, or time is up."""
-    while clock.spent < LONGEST:
-        seen = [perplexity for _, perplexity in clock.points]
-        if len(seen) > PATIENCE and min(seen[-PATIENCE:]) > 0.999 * min(seen[:-PATIENCE]):
-            return
-        yield len(seen)
+    model.fit(corpus.train, callback=look)
+    clock.look(lambda: measured(model.planes(), model.geometry_), is_last=True)
 
 
-def scikit_learn(news):
-    from sklearn.decomposition import LatentDirichletAllocation
+def counting_grid(corpus, clock, seed):
+    window = 8
 
-    clock = Clock("scikit-learn LDA, online")
-    model = LatentDirichletAllocation(
-        N_TOPICS, batch_size=512, total_samples=news.train.shape[0], n_jobs=2, random_state=0
-    )
-    order = np.random.default_rng(0).permutation(news.train.shape[0])
-    for _ in rounds(clock):
-        for start in range(0, len(order), 512):
-            model.partial_fit(news.train[order[start : start + 512]])
-        topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
-        clock.note(lambda topics=topics: news.perplexity(model.transform(news.shown), topics))
-    return clock
+    def look(iteration):
+        state = cg.CountingGrid(iteration.log_prior.shape, window if iteration.stage == "learning" else 2)
+        state._keep(iteration._fetched, state._geometry())
+        state.n_features_in_ = corpus.train.shape[1]
+        width = state.geometry_.window[0]
+        clock.look(lambda: corpus.perplexity(state.transform(corpus.shown), windows(state.pi_, width)))
+
+    cg.CountingGrid((64, 64), window, random_state=seed).fit(corpus.train, callback=look)
 
 
-def gensim(news):
-    from gensim.matutils import Sparse2Corpus
-    from gensim.models import LdaModel
+def tomotopy(n_topics):
+    def run(corpus, clock, seed):
+        import tomotopy
 
-    clock = Clock("gensim LDA")
-    names = {number: str(number) for number in range(news.train.shape[1])}
-    corpus = Sparse2Corpus(news.train.astype(int), documents_columns=False)
-    shown = list(Sparse2Corpus(news.shown.astype(int), documents_columns=False))
-    model = LdaModel(id2word=names, num_topics=N_TOPICS, alpha="auto", random_state=0)
+        model = tomotopy.LDAModel(k=n_topics, seed=seed)
+        for words in tokens(corpus.train):
+            model.add_doc(words)
 
-    def foretold():
-        shares = model.inference(shown)[0]
-        return news.perplexity(shares / shares.sum(axis=1, keepdims=True), model.get_topics())
+        def measured():
+            topics = np.zeros((n_topics, corpus.train.shape[1]))
+            columns = [int(name) for name in model.used_vocabs]
+            for topic in range(n_topics):
+                topics[topic, columns] = model.get_topic_word_dist(topic)
+            weights, _ = model.infer([model.make_doc(words) for words in tokens(corpus.shown)], workers=N_WORKERS)
+            return corpus.perplexity(np.array(weights), topics)
 
-    for _ in rounds(clock):
-        model.update(corpus)
-        clock.note(foretold)
-    return clock
+        while True:
+            model.train(10, workers=N_WORKERS)
+            clock.look(measured)
+
+    return run
 
 
-def tomotopy(news):
-    import tomotopy
+def scikit_learn(n_topics, method):
+    def run(corpus, clock, seed):
+        from sklearn.decomposition import LatentDirichletAllocation
 
-    clock = Clock("tomotopy LDA")
-    model = tomotopy.LDAModel(k=N_TOPICS, seed=0)
-    for words in tokens(news.train):
-        model.add_doc(words)
+        X, rng = corpus.train, np.random.default_rng(seed)
+        size = 512 if method == "online" else X.shape[0]
+        how = {"learning_method": method, "n_jobs": N_WORKERS, "random_state": seed}
+        model = LatentDirichletAllocation(n_topics, total_samples=X.shape[0], batch_size=size, max_iter=1, **how)
 
-    def foretold():
-        topics = np.zeros((N_TOPICS, news.train.shape[1]))
-        columns = [int(name) for name in model.used_vocabs]
-        for topic in range(N_TOPICS):
-            topics[topic, columns] = model.get_topic_word_dist(topic)
-        documents = [model.make_doc(words) for words in tokens(news.shown)]
-        shares, _ = model.infer(documents, workers=2)
-        return news.perplexity(np.array(shares), topics)
+        def measured():
+            topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
+            return corpus.perplexity(model.transform(corpus.shown), topics)
 
-    for _ in rounds(clock):
-        model.train(50, workers=2)
-        clock.note(foretold)
-    return clock
+        def batch_pass():
+            # What `fit` does in an iteration: an E and an M step over all documents.
+            if not hasattr(model, "components_"):
+                model._init_latent_vars(X.shape[1])
+            with Parallel(n_jobs=N_WORKERS) as parallel:
+                model._em_step(X, total_samples=X.shape[0], batch_update=True, parallel=parallel)
+
+        from joblib import Parallel
+
+        while True:
+            if method == "batch":
+                batch_pass()
+                clock.look(measured)
+                continue
+            order = rng.permutation(X.shape[0])
+            for start in range(0, len(order), size):
+                model.partial_fit(X[order[start : start + size]])
+                clock.look(measured)
+
+    return run
+
+
+def gensim(n_topics):
+    def run(corpus, clock, seed):
+        from gensim.matutils import Sparse2Corpus
+        from gensim.models import LdaModel
+
+        names = {number: str(number) for number in range(corpus.train.shape[1])}
+        shown = list(Sparse2Corpus(corpus.shown.astype(int), documents_columns=False))
+        model = LdaModel(id2word=names, num_topics=n_topics, alpha="auto", random_state=seed)
+
+        def measured():
+            weights = model.inference(shown)[0]
+            return corpus.perplexity(weights / weights.sum(axis=1, keepdims=True), model.get_topics())
+
+        while True:
+            for start in range(0, corpus.train.shape[0], 2000):
+                part = corpus.train[start : start + 2000].astype(int)
+                model.update(Sparse2Corpus(part, documents_columns=False))
+                clock.look(measured)
+
+    return run
 
 
 def tokens(counts):
-    """Give every document as a list of its words' numbers; one without words has the first."""
+    """List the words of every document by their numbers; one without words has the first."""
     for row in range(counts.shape[0]):
         part = slice(counts.indptr[row], counts.indptr[row + 1])
         words = np.repeat(counts.indices[part], counts.data[part].astype(int))
         yield [str(word) for word in words] or ["0"]
 
 
-def purity(places, labels, grid=None):
-    """Give the share of the nearest neighbours that have the same label; on a torus where a grid is given."""
-    places = places + 1e-6 * np.random.default_rng(0).random(places.shape)  # neighbours in one cell come in any order
-    right = []
-    for at, label in zip(places, labels, strict=True):
-        way = places - at if grid is None else torus.displacement(at, places, grid)
-        nearest = np.argpartition((way**2).sum(axis=1), N_NEIGHBOURS)[: N_NEIGHBOURS + 1]
-        right.append(((labels[nearest] == label).sum() - 1) / N_NEIGHBOURS)
-    return float(np.mean(right))
+OURS = {"componential grid": componential, "counting grid 64x64/8x8": counting_grid}
+PEERS = {
+    **{f"tomotopy LDA, {k} topics": tomotopy(k) for k in (200, 128, 64, 32)},
+    "scikit-learn LDA, online, 64 topics": scikit_learn(64, "online"),
+    "scikit-learn LDA, batch, 64 topics": scikit_learn(64, "batch"),
+    "gensim LDA, 64 topics": gensim(64),
+}
 
 
-def flat(news):
-    """Give training and test documents as 50 numbers each: tf-idf, then the strongest directions."""
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfTransformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import Normalizer
-
-    steps = make_pipeline(TfidfTransformer(sublinear_tf=True), TruncatedSVD(50, random_state=0), Normalizer())
-    return steps.fit_transform(news.train), steps.transform(news.test)
-
-
-def minisom(news):
-    from minisom import MiniSom
-
-    began = time.perf_counter()
-    train, test = flat(news)
-    model = MiniSom(GRID, GRID, train.shape[1], sigma=8, learning_rate=0.5, random_seed=0)
-    model.random_weights_init(train)
-    model.train(train, 10 * len(train), random_order=True)
-    seconds = time.perf_counter() - began
-    return seconds, purity(np.array([model.winner(each) for each in test], dtype=float), news.labels)
+def measured_run(name, run, corpus, seed, longest):
+    """Run a model; return what was measured, or None if its library is not installed."""
+    clock = Clock(name, longest)
+    try:
+        run(corpus, clock, seed)
+    except TimeOverError:
+        pass
+    except ImportError as error:
+        print(f"  {name} is left out: {error}")
+        return None
+    return clock.points
 
 
-def umap(news):
-    from umap import UMAP
-
-    began = time.perf_counter()
-    train, test = flat(news)
-    model = UMAP(metric="cosine", random_state=0).fit(train)
-    seconds = time.perf_counter() - began
-    return seconds, purity(model.transform(test), news.labels)
+def at(points, seconds):
+    """Return the last perplexity that was measured until a time, or infinity."""
+    return next((value for when, value in reversed(points) if when <= seconds), np.inf)
 
 
-def those_here(peers, news):
-    """Run the peers that are installed, and say which are not."""
-    found = {}
-    for peer in peers:
-        try:
-            found[peer.__name__] = peer(news)
-        except ImportError as error:
-            print(f"{peer.__name__} is left out: {error}")
-    return found
-
-
-def draw(clocks, path):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    made = Figure(figsize=(7, 4), layout="constrained", dpi=120)
-    FigureCanvasAgg(made)
-    axes = made.subplots()
-    for clock in clocks:
-        axes.plot(*zip(*clock.points, strict=True), marker=".", label=clock.name)
-    axes.set(xscale="log", xlabel="seconds of learning", ylabel="perplexity of hidden words")
-    axes.legend(frameon=False)
-    made.savefig(path)
+def report(results):
+    """Print the perplexities of all models at some times, means over seeds."""
+    rows, finals = [], {}
+    for name, seeds in results.items():
+        runs = [points for points in seeds.values() if points]
+        if not runs:
+            continue
+        finals[name] = float(np.mean([min(value for _, value in points) for points in runs]))
+        means = [np.mean([at(points, mark) for points in runs]) for mark in MARKS]
+        ends = [points[-1] for points in runs]
+        spread = f" ± {np.std([value for _, value in ends]):.0f}" if len(runs) > 1 else ""
+        last = f"{np.mean([value for _, value in ends]):.0f}{spread}"
+        rows.append([name, len(runs), *(f"{mean:.0f}" if np.isfinite(mean) else "-" for mean in means), last,
+                     f"{np.mean([when for when, _ in ends]):.0f} s", f"{finals[name]:.0f}"])  # fmt: skip
+    heads = ["model", "seeds", *(f"{mark} s" for mark in MARKS), "end", "after", "best"]
+    table("Perplexity of hidden words (lower is better)", heads, rows)
+    peers = {name: value for name, value in finals.items() if name in PEERS}
+    if peers and "componential grid" in finals:
+        best = min(peers, key=peers.get)
+        ends = [points[-1][1] for points in results["componential grid"].values() if points]
+        ratio = float(np.mean(ends)) / peers[best]
+        print(f"\nthe componential grid ends at {ratio:.3f} of the best perplexity of {best}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plot", type=Path)
-    parser.add_argument("--documents", type=int, help="of the training documents; all of them if not given")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", choices=CORPORA, default="news")
+    parser.add_argument("--seconds", type=float, default=64, help="of learning, at most, for each model")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--only", nargs="*", help="names of models, or parts of them")
+    parser.add_argument("--results", type=Path, default=Path("peers.json"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    news = News(options.documents)
-    whole, model = counting_grid(news, None)
-    clocks = [whole, counting_grid(news, 500)[0], *those_here([scikit_learn, gensim, tomotopy], news).values()]
-    wanted = 1.01 * whole.best
-    rows = [
-        [clock.name, f"{clock.best:.0f}", f"{clock.points[-1][0]:.0f} s",
-         f"{seconds:.0f} s" if (seconds := clock.until(wanted)) is not None else "never"]
-        for clock in clocks
-    ]  # fmt: skip
-    sizes = f"grid {GRID}x{GRID}/{WINDOW}x{WINDOW}, {N_TOPICS} topics"
-    table(
-        f"{news.train.shape[0]} documents, {news.train.shape[1]} words; {sizes}",
-        ["model", "best perplexity of hidden words", "all of the learning", f"to a perplexity of {wanted:.0f}"],
-        rows,
-    )
-    maps = [
-        ["counting grid", whole.points[-1][0], purity(model.locate(news.test), news.labels, model.log_prior_.shape)]
-    ]
-    maps += [[name, *found] for name, found in those_here([minisom, umap], news).items()]
-    table(
-        f"Maps: labels of the {N_NEIGHBOURS} nearest of {len(news.labels)} test documents",
-        ["map", "learning", "same label, %"],
-        [[name, f"{seconds:.0f} s", f"{100 * share:.1f}"] for name, seconds, share in maps],
-    )
-    if options.plot:
-        draw(clocks, options.plot)
+    stored = json.loads(options.results.read_text()) if options.results.exists() else {}
+    results = stored.setdefault(options.corpus, {})
+    corpus = CORPORA[options.corpus]()
+    print(f"{corpus.name}: {corpus.train.shape[0]} documents, {corpus.train.shape[1]} words")
+    for seed in range(options.seeds):
+        for name, run in (OURS | PEERS).items():
+            done = results.setdefault(name, {})
+            is_wanted = options.only is None or any(part in name for part in options.only)
+            if is_wanted and str(seed) not in done:
+                done[str(seed)] = measured_run(name, run, corpus, seed, options.seconds)
+                options.results.write_text(json.dumps(stored, indent=1))
+    report(results)
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ def _componential_shapes(X: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str
         shapes = {"sections": X.sections} | shapes
     if "window" in shapes or "sections" not in shapes:
         return shapes
-    return shapes | {"window": tuple(max(1, -(-3 // s)) * s for s in shapes["sections"])}
+    return shapes | {"window": tuple(max(1, -(-2 // s)) * s for s in shapes["sections"])}
 
 
 def _delayed_blocks(path: Path, X: Any, shapes: dict[str, tuple[int, ...]]) -> list[Any]:

@@ -33,7 +33,7 @@ class ComponentialGrid(GridModel):
     ----------
     grid : tuple of int, default=(32, 32)
         Cells along each axis of the torus; any number of axes.
-    window : int or tuple of int, default=(3, 3)
+    window : int or tuple of int, default=(2, 2)
         Cells along each axis of the window that explains a token; an int stands for all axes.
     sections : int or tuple of int, default=None
         Sections that windows and bags are cut into along each axis.
@@ -54,8 +54,8 @@ class ComponentialGrid(GridModel):
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     batch_size : "auto", int or None, default="auto"
-        Bags that one iteration uses (stepwise EM); None uses all. "auto" uses 1000 from 4000 bags on. Bags that are not
-        in memory should be in random order.
+        Bags that one iteration uses (stepwise EM); None uses all. "auto" uses a tenth of them, at most 1000, from 1000
+        bags on. Bags that are not in memory should be in random order.
     sparse_output : bool, default=False
         Whether `transform` returns a sparse matrix. It applies to a fitted model too.
     dtype : {"float32", "float64"}, default="float32"
@@ -110,7 +110,7 @@ class ComponentialGrid(GridModel):
     def __init__(
         self,
         grid: Lengths = (32, 32),
-        window: Lengths = (3, 3),
+        window: Lengths = (2, 2),
         sections: Lengths | None = None,
         *,
         alpha: str | float = "auto",

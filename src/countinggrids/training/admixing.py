@@ -21,8 +21,8 @@ FIRST_ETA = 0.05
 """Pseudocounts of a cell before data choose them, as a fraction of its tokens."""
 SMALL_CELLS = 300
 """Cells, about, of the grid that is trained first."""
-LARGE_COLLECTION, BATCH_BAGS = 4000, 1000
-"""Number of bags from which `batch_size="auto"` uses batches, and their size."""
+LARGE_COLLECTION, N_BATCHES, MOST_BATCH_BAGS = 1000, 10, 1000
+"""Number of bags from which `batch_size="auto"` uses batches; how many of them, unless they have so many bags."""
 SMALL_GAIN, GAIN = 0.01, 0.001
 """Relative gain of the held-out perplexity in a round below which the small grids, and the last one, are left."""
 FEWEST_ROUNDS, ROUND, LONGEST_ROUND = 2, 10, 50
@@ -44,7 +44,7 @@ def batch_size_of(batch_size: Any, n_bags: int) -> int | None:
     """Return the number of bags of a batch that "auto" stands for."""
     if not isinstance(batch_size, str):
         return batch_size if batch_size is None else int(batch_size)
-    return BATCH_BAGS if n_bags >= LARGE_COLLECTION else None
+    return min(MOST_BATCH_BAGS, n_bags // N_BATCHES) if n_bags >= LARGE_COLLECTION else None
 
 
 def stages_of(geometry: Geometry, init: Any = "auto") -> list[Geometry]:
@@ -63,10 +63,11 @@ def stages_of(geometry: Geometry, init: Any = "auto") -> list[Geometry]:
 
 
 class DecayingBatches(AnnealingBatches):
-    """The E step of one batch after the other; batch b moves the statistics by (b + 10)**-0.7 of the way."""
+    """The E step of one batch after the other; batch b moves the statistics by (b + delay)**exponent of the way."""
 
-    DELAY, EXPONENT = 10.0, -0.7
-    n_batches = 0
+    FIRST, LATER = (3.0, -0.6), (10.0, -0.7)
+    """Delay and exponent on the first grid, and on grids that start from another."""
+    n_batches, is_warm = 0, False
 
     def start_from(self, grid: Grid, tokens: float, geometry: Geometry) -> None:
         """Start from what a grid that was learned before says about all bags."""
@@ -74,12 +75,13 @@ class DecayingBatches(AnnealingBatches):
         h = em.histograms(grid.pi, geometry.block(painted=True)) + em.SMALLEST
         h *= tokens / geometry.n_cells
         usage = np.full(geometry.grid, self.whole / geometry.n_cells)
-        self.past, self.n_batches = Statistics(h, usage, 0.0), 1
+        self.past, self.n_batches, self.is_warm = Statistics(h, usage, 0.0), 1, True
 
     def pace(self) -> float:
         """Return the step size of the next batch."""
         self.n_batches += 1
-        return float((self.n_batches + self.DELAY) ** self.EXPONENT)
+        delay, exponent = self.LATER if self.is_warm else self.FIRST
+        return float((self.n_batches + delay) ** exponent)
 
 
 class StoppingRule:
@@ -125,10 +127,10 @@ class AdmixtureRestart(Restart):
         for number, stage in enumerate(stages):
             if number:
                 grid = initialization.upsampled(grid, stage, self.rng, pool)
-            is_last, is_warm = number == len(stages) - 1, bool(number) or not isinstance(model.init, str)
+            is_last, is_warm = stage == stages[-1], bool(number) or not isinstance(model.init, str)
             result = restart._stage(stage, grid, fraction, held, is_last, is_warm)
             grid, fraction = tuned(result.grid, stage, fraction, held, model)
-        return result._replace(grid=result.grid._replace(extra=grid.extra))
+        return result._replace(grid=grid)
 
     def _stage(
         self, geometry: Geometry, grid: Grid, fraction: float, held: Completion | None, is_last: bool, is_warm: bool

@@ -1,0 +1,72 @@
+"""Texts of the benchmarks: training documents, and test documents half of whose words are hidden."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+import countinggrids as cg
+from countinggrids import datasets
+
+N_TESTED = 2000
+"""Test documents, at most."""
+
+
+class Corpus:
+    """Training documents, and halves of test documents.
+
+    All models see the same words: those in at least `least` and at most a tenth of the training documents.
+    """
+
+    def __init__(self, name, train, test, least, labels=None, words=None, seed=0):
+        self.name = name
+        rng = np.random.default_rng(seed)
+        times = np.asarray((train > 0).sum(axis=0)).ravel()
+        kept = np.flatnonzero((times >= least) & (times <= train.shape[0] / 10))
+        # Documents come sorted by label, which misleads models that learn from a few of them at a time.
+        order = rng.permutation(train.shape[0])
+        self.train = train[:, kept][order].astype(np.float32)
+        tested = np.sort(rng.permutation(test.shape[0])[:N_TESTED])
+        self.test = test[tested][:, kept].astype(np.float32)
+        self.words = None if words is None else [words[i] for i in kept]
+        if labels is not None:
+            self.train_labels, self.test_labels = labels[0][order], labels[1][tested]
+        self.shown = self.test.copy()
+        self.shown.data = rng.binomial(self.test.data.astype(int), 0.5).astype(np.float32)
+        self.hidden = self.test - self.shown
+        self.hidden.eliminate_zeros()
+        self.shown.eliminate_zeros()
+
+    def perplexity(self, weights, topics):
+        """Compute the perplexity of the hidden words from weights of topics, (documents, topics), and topics."""
+        total = 0.0
+        for start in range(0, len(weights), 250):
+            p = weights[start : start + 250] @ topics
+            hidden = self.hidden[start : start + 250].tocoo()
+            total += hidden.data @ np.log(np.maximum(p[hidden.row, hidden.col], 1e-12))
+        return float(np.exp(-total / self.hidden.data.sum()))
+
+
+def newsgroups():
+    """20 Newsgroups by date: 11,269 documents to learn from."""
+    whole = datasets.newsgroups(_folder())
+    parts = whole.split("split")
+    labels = [parts[part].items["label"].astype(str) for part in ("train", "test")]
+    return Corpus("20 Newsgroups", parts["train"].counts, parts["test"].counts, 20, labels, whole.vocabulary.names)
+
+
+def ap():
+    """AP news stories: four fifths of them to learn from."""
+    whole = cg.Collection.from_texts(datasets.ap(_folder() / "ap.txt"), keep_texts=False)
+    order = np.random.default_rng(0).permutation(len(whole))
+    is_test = np.zeros(len(whole), bool)
+    is_test[order[: len(whole) // 5]] = True
+    counts = whole.counts
+    return Corpus("AP stories", counts[~is_test], counts[is_test], 5, None, whole.vocabulary.names)
+
+
+def _folder():
+    return Path(os.environ["COUNTINGGRIDS_DATA"]) / "text"
+
+
+CORPORA = {"news": newsgroups, "ap": ap}
