@@ -89,8 +89,8 @@ def _descriptors(item: Any) -> Array:
     values = np.asarray(item)
     if values.ndim < 2 or values.dtype.kind != "f":
         raise ValueError(
-            f"descriptors of shape {values.shape} and dtype {values.dtype} must be floats of shape (..., n); pass feature "
-            "maps of an extractor such as DenseSIFT."
+            f"descriptors of shape {values.shape} and dtype {values.dtype} must be floats of shape (..., n); "
+            "pass feature maps of an extractor such as DenseSIFT."
         )
     return values.reshape(-1, values.shape[-1])
 
