@@ -89,6 +89,31 @@ def test_sparse_and_empty_bags(bags):
     assert model.score(bags) == pytest.approx(model.score_samples(bags).mean())
 
 
+@pytest.mark.parametrize("n_topics", [5, 20])
+def test_held_out_tokens_are_predicted_as_well_as_by_scikit_learn(n_topics):
+    rng = np.random.default_rng(1)
+    topics = rng.dirichlet(np.full(60, 0.2), 12)
+    X = np.array([rng.multinomial(200, theta @ topics) for theta in rng.dirichlet(np.full(12, 0.6), 240)])
+    train, test = X[:160], X[160:]
+    seen = rng.binomial(test, 0.5)
+    ours = LDA(n_topics, random_state=0).fit(train)
+    theirs = LatentDirichletAllocation(n_topics, max_iter=60, random_state=0).fit(train)
+    their_topics = theirs.components_ / theirs.components_.sum(axis=1, keepdims=True)
+    completion = [
+        ((test - seen) * np.log(model.transform(seen) @ of)).sum() / (test - seen).sum()
+        for model, of in ((ours, ours.topics_), (theirs, their_topics))
+    ]
+    assert completion[0] > completion[1] - 0.002
+
+
+def test_alpha_maximizes_the_bound(bags):
+    model = LDA(3, tol=1e-9, max_iter=300, random_state=0).fit(bags)
+    best = model.history_[-1]
+    for factor in (0.8, 1.25):
+        near = LDA(3, alpha=factor * model.alpha_, tol=1e-9, max_iter=300, random_state=0).fit(bags)
+        assert near.history_[-1] < best + 1e-4
+
+
 def test_it_classifies(bags):
     X = np.vstack([bags, bags[:, ::-1]])
     y = np.repeat(["forth", "back"], len(bags))
@@ -98,5 +123,7 @@ def test_it_classifies(bags):
 def test_wrong_use_is_refused(bags):
     with pytest.raises(ValueError, match="eta='flat' must be 'auto' or a number"):
         LDA(eta="flat").fit(bags)
+    with pytest.raises(ValueError, match="alpha='some' must be"):
+        LDA(alpha="some").fit(bags)
     with pytest.raises(ValueError, match="n_components=0 must be an integer"):
         LDA(0).fit(bags)

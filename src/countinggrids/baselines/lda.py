@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 from scipy.special import gammaln, psi
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +19,12 @@ from countinggrids.meta.options import check_integer, check_positive
 Array = NDArray[np.float64]
 Q_TOL = 1e-4
 """Change of q(theta) of a bag, per token, below which it has converged."""
+
+
+ETA_FRACTION = 0.01
+"""Pseudocounts under eta="auto", as a fraction of the tokens that a topic receives."""
+ALPHAS = (1e-3, 1e3)
+"""Range of the pseudocounts of a topic in a bag."""
 
 
 class Posterior(NamedTuple):
@@ -48,11 +55,12 @@ class LDA(BagDensity):
     ----------
     n_components : int, default=10
         Number of topics.
-    alpha : float, default=None
-        Pseudocounts of each topic in a bag; None takes 1 / n_components.
+    alpha : {"auto"} or float, default="auto"
+        Pseudocounts of each topic in a bag. "auto" starts at 1 / n_components, and maximizes the bound in every
+        iteration.
     eta : {"auto"} or float, default="auto"
-        Pseudocounts of each feature in a topic. "auto" is proportional to the mean histogram, in total a fifth of the
-        tokens that a topic receives.
+        Pseudocounts of each feature in a topic. "auto" is proportional to the mean histogram, in total a hundredth
+        of the tokens that a topic receives.
     max_iter : int, default=200
         Largest number of EM iterations.
     tol : float, default=1e-5
@@ -84,7 +92,7 @@ class LDA(BagDensity):
         self,
         n_components: int = 10,
         *,
-        alpha: float | None = None,
+        alpha: float | str = "auto",
         eta: float | str = "auto",
         max_iter: int = 200,
         tol: float = 1e-5,
@@ -119,11 +127,12 @@ class LDA(BagDensity):
         weights = checked_weights(sample_weight, X)
         check_integer(self, "n_components", "max_iter")
         check_eta(self.eta)
-        if self.alpha is not None:
+        is_learned = isinstance(self.alpha, str) and self.alpha == "auto"
+        if not is_learned:
             check_positive(self, "alpha")
-        self.alpha_ = 1 / self.n_components if self.alpha is None else self.alpha
+        self.alpha_ = 1 / self.n_components if is_learned else float(self.alpha)
         totals = np.asarray(X.T @ weights).ravel()
-        eta = pseudocounts(self.eta, totals, self.n_components)
+        eta = pseudocounts(self.eta, totals, self.n_components, ETA_FRACTION)
         rng = check_random_state(self.random_state)
         topics = rng.gamma(1.0, size=(self.n_components, X.shape[1])) * (totals + eta + SMALLEST)
         self.topics_ = topics / topics.sum(axis=1, keepdims=True)
@@ -138,6 +147,8 @@ class LDA(BagDensity):
             if self.history_[-1] - last < self.tol:
                 break
             last = self.history_[-1]
+            if is_learned:
+                self.alpha_ = _best_alpha(gamma, weights)
             topics = counts + eta
             self.topics_ = topics / np.maximum(topics.sum(axis=1, keepdims=True), SMALLEST)
         return self
@@ -202,6 +213,21 @@ class LDA(BagDensity):
 
 def _expected_logs(gamma: Array) -> Array:
     return np.asarray(psi(gamma) - psi(gamma.sum(axis=1, keepdims=True)))
+
+
+def _best_alpha(gamma: Array, weights: Array) -> float:
+    """Return the pseudocounts of each topic that maximize the bound, given q(theta)."""
+    n_topics, total = gamma.shape[1], weights.sum()
+    logs = float(weights @ _expected_logs(gamma).sum(axis=1))
+
+    def slope(log_alpha: float) -> float:
+        alpha = np.exp(log_alpha)
+        return float(total * n_topics * (psi(n_topics * alpha) - psi(alpha)) + logs)
+
+    low, high = np.log(ALPHAS)
+    if slope(low) <= 0 or slope(high) >= 0:
+        return ALPHAS[0] if slope(low) <= 0 else ALPHAS[1]
+    return float(np.exp(brentq(slope, low, high, xtol=1e-6)))
 
 
 def _expected(X: Any, theta: Array, topics: Array) -> Any:

@@ -42,7 +42,7 @@ def check_eta(eta: Any) -> None:
         )
 
 
-def pseudocounts(eta: float | str, totals: Array, n: int) -> Array:
+def pseudocounts(eta: float | str, totals: Array, n: int, fraction: float = AUTO_FRACTION) -> Array:
     """Return the pseudocounts of each feature in each of several distributions.
 
     Parameters
@@ -53,6 +53,8 @@ def pseudocounts(eta: float | str, totals: Array, n: int) -> Array:
         Counts of each feature in all bags.
     n : int
         Number of distributions.
+    fraction : float
+        Total of "auto", as a fraction of the tokens that a distribution receives.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def pseudocounts(eta: float | str, totals: Array, n: int) -> Array:
     """
     if not isinstance(eta, str):
         return np.full(len(totals), float(eta))
-    return AUTO_FRACTION * smoothed(totals) * totals.sum() / n
+    return fraction * smoothed(totals) * totals.sum() / n
 
 
 def inverse_temperatures(anneal: Any) -> list[float]:

@@ -9,12 +9,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from countinggrids.baselines import LDA, Epitome, StelEpitome
+from countinggrids.baselines import LDA, Epitome, RootBags, StelEpitome, TfidfBags
 from countinggrids.data import container
 from countinggrids.data.items import Items
 from countinggrids.features import image_files
 from countinggrids.meta import BagScaler, GridNeighbors
-from countinggrids.models import CountingGrid, DiscreteEpitome, HybridEpitome
+from countinggrids.models import CountingGrid, DiscreteEpitome, ElasticGrid, HybridEpitome
 from countinggrids.reproduce import tower
 from countinggrids.reproduce.experiment import Experiment
 from countinggrids.reproduce.report import Report, comparison_table, figure
@@ -30,6 +30,11 @@ PAPER: dict[str, float | None] = {
     "counting grid 4x1": None,
     "hybrid, matched 1x1": 86.6,
     "feature epitome": 69.93,
+    "elastic grid 4x4": None,
+    "nearest neighbor, roots 1x1": None,
+    "nearest neighbor, roots 2x1": None,
+    "nearest neighbor, roots 4x4": None,
+    "nearest neighbor, TF-IDF 1x1": None,
 }
 N_PLACES, WINDOW = 10, 12
 GRID = 45
@@ -98,12 +103,22 @@ def _of_bags(name: str, bags: Any, seed: int, is_quick: bool, folds: Any) -> tup
         "counting grid 4x4": (FINEST, lambda: CountingGrid((GRID, GRID), WINDOW, FINEST, **options)),
         "counting grid 4x1": (ROWS, lambda: CountingGrid((GRID, GRID), WINDOW, ROWS, **options)),
         "hybrid, matched 1x1": (FINE, lambda: HybridEpitome((GRID, GRID), WINDOW, **options)),
+        "elastic grid 4x4": (FINEST, lambda: ElasticGrid((GRID, GRID), WINDOW, FINEST, slack=1, **options)),
+        "nearest neighbor, roots 1x1": (1, lambda: nearest(RootBags())),
+        "nearest neighbor, roots 2x1": ((2, 1), lambda: nearest(RootBags())),
+        "nearest neighbor, roots 4x4": (FINEST, lambda: nearest(RootBags())),
+        "nearest neighbor, TF-IDF 1x1": (1, lambda: nearest(TfidfBags())),
         "feature epitome": (FINE, lambda: DiscreteEpitome((GRID, GRID), WINDOW, **options)),
     }
     sections, make = makers[name]
     X = BagScaler(TOKENS).fit_transform(bags.coarsen(sections).counts)
     model = make()
-    return X, model if name == "LDA" else GridNeighbors(model)
+    return X, model if name == "LDA" or name.startswith("nearest") else GridNeighbors(model)
+
+
+def nearest(vectors: Any) -> Any:
+    """Return a nearest neighbor classifier on vectors of bags."""
+    return make_pipeline(vectors, KNeighborsClassifier(1))
 
 
 def _of_pixels(name: str, seed: int, pixels: int) -> Any:

@@ -9,7 +9,7 @@ from countinggrids.reproduce import tower
 from countinggrids.reproduce.comparison import compare
 from countinggrids.reproduce.experiment import Experiment
 from countinggrids.reproduce.report import Report, figure
-from countinggrids.reproduce.systems import Array, Problem, split_by
+from countinggrids.reproduce.systems import STANDING, Array, Problem, split_by
 
 PAPER: dict[str, float | None] = {
     "mixture": 41.19,
@@ -25,9 +25,22 @@ PANELS = {
     "1x1": ("mixture", "LDA", "counting grid 1x1, three averaged", "counting grid 1x1, three sizes averaged"),
     "rows": ("counting grid 2x1, three averaged", "counting grid in rows, three sizes averaged"),
     "2x2": ("counting grid 2x2, three averaged", "counting grid 2x2, three sizes averaged"),
-    "4x4": ("LDA 4x4", "reconfigurable 4x4", "spatial bag of words 4x4", "counting grid 4x4, three averaged"),
+    "4x4": (
+        "LDA 4x4",
+        "reconfigurable 4x4",
+        "spatial bag of words 4x4",
+        "counting grid 4x4, three averaged",
+        "elastic grid 4x4",
+    ),
+    "standing": tuple(STANDING),
 }
-FEW = (*PAPER, "counting grid 1x1, three sizes averaged", *PANELS["rows"])
+FEW = (
+    *PAPER,
+    "elastic grid 4x4",
+    "counting grid 1x1, three sizes averaged",
+    *PANELS["rows"],
+    *STANDING,
+)
 N_FOLDS, N_FEW = 10, 13
 REFERENCE = "counting grid 1x1, three averaged"
 
@@ -83,7 +96,7 @@ def _few(labels: Array, where: Array, seed: int) -> Array:
 
 def _draw(experiment: Experiment, accuracy: Mapping[str, Sequence[float]]) -> None:
     """Plot a panel for each tessellation."""
-    made = figure(11, 3.2)
+    made = figure(15, 3.6)
     panels = made.subplots(1, len(PANELS), sharey=True, width_ratios=[len(names) + 0.5 for names in PANELS.values()])
     for axes, (title, names) in zip(panels, PANELS.items(), strict=True):
         short = [_short(name, title) for name in names]

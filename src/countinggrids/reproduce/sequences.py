@@ -5,16 +5,29 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from countinggrids.baselines import LDA, Epitome, EpitomicPlaces, PolyaMixture, ReconfigurableBags, gist_places
+from countinggrids.baselines import (
+    LDA,
+    Epitome,
+    EpitomicPlaces,
+    HistogramSVM,
+    PolyaMixture,
+    ReconfigurableBags,
+    RootBags,
+    TfidfBags,
+    gist_places,
+)
 from countinggrids.data import container
 from countinggrids.data.items import Items
 from countinggrids.features import Gist
 from countinggrids.meta import BagCoarsener, BagScaler, GridClassifier, PlaceTracker, chain
 from countinggrids.meta.tracking import sequences
-from countinggrids.models import CountingGrid, MixtureOfUnigrams
+from countinggrids.models import CountingGrid, ElasticGrid, MixtureOfUnigrams
 from countinggrids.reproduce import tower
 from countinggrids.reproduce.experiment import Experiment
 from countinggrids.reproduce.report import Report, Table, comparison_table, figure
@@ -80,6 +93,8 @@ def bag_models(anneal: tuple[float, float, float]) -> dict[str, Any]:
         "counting grid 4x4": grid(4),
         "counting grid 2x1": grid((2, 1)),
         "counting grid 4x1": grid((4, 1)),
+        "elastic grid 4x4": of(ElasticGrid((12, 12), 8, FINEST, slack=1, anneal=anneal), 4),
+        **{name: make_pipeline(BagCoarsener(n, FINEST), *parts) for name, (n, *parts) in _standing().items()},
         "mixture": of(MixtureOfUnigrams(2, anneal=None), 1),
         "LDA": of(LDA(2), 1),
         "reconfigurable 4x4": of(ReconfigurableBags(8, FINEST), 4),
@@ -88,6 +103,22 @@ def bag_models(anneal: tuple[float, float, float]) -> dict[str, Any]:
             Epitome((8, 8), FINEST, anneal=(0.1, 1.3, 1.0), max_iter=20), FINEST, random_state=0
         ),
     }
+
+
+def _standing() -> dict[str, Any]:
+    """Return the baselines without a generative model, with their sections; all of them have probabilities."""
+    few = {"n_neighbors": 3, "weights": "distance"}
+    return {
+        "nearest neighbors, roots 1x1": (1, RootBags(), KNeighborsClassifier(**few)),
+        "nearest neighbors, TF-IDF 1x1": (1, TfidfBags(), KNeighborsClassifier(**few)),
+        "chi-squared SVM 1x1": (1, CalibratedClassifierCV(HistogramSVM(), ensemble=False, cv=3)),
+        "intersection SVM 4x4": (4, CalibratedClassifierCV(HistogramSVM("intersection"), ensemble=False, cv=3)),
+        "logistic regression, roots 1x1": (1, RootBags(), LogisticRegression(C=10, max_iter=1000)),
+        "logistic regression, roots 4x4": (4, RootBags(), LogisticRegression(C=10, max_iter=1000)),
+    }
+
+
+STANDING = tuple(_standing())
 
 
 def select(experiment: Experiment, name: str, X: Array, items: Items) -> Any:
@@ -110,7 +141,16 @@ def _anneal(experiment: Experiment) -> tuple[float, float, float]:
 def _filtered(experiment: Experiment, items: Items) -> Table:
     """Evaluate filtering with every model, and with Gaussians on Gist."""
     grids = [f"counting grid {sections}" for sections in ("1x1", "2x2", "4x4", "2x1", "4x1")]
-    alone = (*grids, "mixture", "LDA", "Polya mixture", "epitome of local histograms", TORRALBA)
+    alone = (
+        *grids,
+        "elastic grid 4x4",
+        *STANDING,
+        "mixture",
+        "LDA",
+        "Polya mixture",
+        "epitome of local histograms",
+        TORRALBA,
+    )
     scores: dict[str, dict[str, list[float]]] = {how: {} for how in ("alone", "filtered", "smoothed")}
     for name in (*alone, *(f"{each}, {IN_COLOR}" for each in (*grids, "mixture"))):
         results = [
@@ -194,7 +234,7 @@ def _where(experiment: Experiment, items: Items) -> Table:
             )
             for seed in experiment.seeds
         ]
-        for name in WHERE
+        for name in (*WHERE, *STANDING)
     }
     caption = f"Where was I: at most {N_MOST} images a place, accuracy of filtering"
     return comparison_table(caption, {"accuracy, %": accuracy}, REFERENCE, WHERE)

@@ -8,15 +8,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from countinggrids.baselines import LDA, PyramidKernel, ReconfigurableBags, Tessellated
+from countinggrids.baselines import (
+    LDA,
+    HistogramSVM,
+    PyramidKernel,
+    ReconfigurableBags,
+    RootBags,
+    Tessellated,
+    TfidfBags,
+)
 from countinggrids.data.collection import Collection
 from countinggrids.meta import BagCoarsener, BagScaler, CapacitySearch, GridClassifier, ScoreSpace
 from countinggrids.meta.candidates import Candidate
-from countinggrids.models import CountingGrid, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
+from countinggrids.models import (
+    ComponentialGrid,
+    CountingGrid,
+    ElasticGrid,
+    HybridEpitome,
+    MixtureOfUnigrams,
+    SpatialBagOfWords,
+)
 
 Array = NDArray[Any]
 FINEST = (4, 4)
@@ -28,6 +45,10 @@ POWER = (0.7,)
 """Power of the counts where none is selected."""
 TOKENS, C = 100, 10
 """Tokens that bags are scaled to, and the regularization parameter of SVMs."""
+PENALTIES = (1.0, 10.0, 100.0)
+"""Regularization parameters that the standing baselines select from."""
+SLACKS = (0, 1, 2)
+"""Slacks that elastic grids select from."""
 SIZES = ((12, 4), (16, 8), (24, 8))
 """Cells of a grid and of its window along each axis, where grids of several sizes are averaged."""
 
@@ -86,6 +107,11 @@ class Problem:
     def accuracy(self, predicted: Any) -> float:
         """Return the fraction of test bags whose label is predicted."""
         return float(np.mean(np.asarray(predicted) == self.y_test))
+
+    @property
+    def is_short(self) -> bool:
+        """Whether settings are not selected."""
+        return self.is_quick or self.is_fixed
 
     @property
     def anneal(self) -> tuple[float, float, float]:
@@ -228,7 +254,7 @@ def with_search(model: Any, sections: int, options: Mapping[str, Sequence[Any]])
     """Return a system whose options are selected by cross-validation."""
 
     def predict(problem: Problem) -> Predictions:
-        is_short = problem.is_quick or problem.is_fixed
+        is_short = problem.is_short
         candidates = {
             f"gridclassifier__estimator__{name}": values[:1] if is_short else values for name, values in options.items()
         } | {"bagscaler__power": problem.powers}
@@ -298,6 +324,65 @@ def hybrid(sections: int) -> System:
     return predict
 
 
+def standing(sections: int, make: Callable[[], Any], penalty: str | None = None) -> System:
+    """Return a baseline without a generative model, whose penalty, if any, is selected by cross-validation.
+
+    Parameters
+    ----------
+    sections : int
+        Sections of the bags along each axis.
+    make : callable
+        Returns the classifier.
+    penalty : str, default=None
+        Name of its regularization parameter in a pipeline.
+
+    Returns
+    -------
+    system : callable
+        Predicts the test bags of a problem.
+    """
+
+    def predict(problem: Problem) -> Predictions:
+        coarse = BagCoarsener(sections, FINEST).fit(problem.X)
+        X, X_test = coarse.transform(problem.X), coarse.transform(problem.X_test)
+        model, text = make(), ""
+        if penalty is not None:
+            values = PENALTIES[1:2] if problem.is_short else PENALTIES
+            search = GridSearchCV(model, {penalty: values}, cv=problem.folds, refit=False).fit(X, problem.y)
+            model, text = model.set_params(**search.best_params_), f"C {search.best_params_[penalty]:g}"
+        return model.fit(X, problem.y).predict(X_test), text
+
+    return predict
+
+
+def nearest(vectors: Any) -> Callable[[], Any]:
+    """Return a maker of nearest neighbor classifiers on vectors of bags."""
+    return lambda: make_pipeline(vectors, KNeighborsClassifier(1))
+
+
+def on_roots() -> Any:
+    """Return logistic regression on square-rooted bags."""
+    return make_pipeline(RootBags(), LogisticRegression(max_iter=1000))
+
+
+def elastic(sections: int) -> System:
+    """Return elastic grids with the settings selected for rigid ones, and a slack selected by cross-validation."""
+
+    def predict(problem: Problem) -> Predictions:
+        best = problem.grids[sections].best
+        grid = ElasticGrid(best.grid, best.window, best.sections, anneal=problem.anneal)
+        scaled = (BagCoarsener(best.sections, FINEST), BagScaler(TOKENS, best.power))
+        model = make_pipeline(*scaled, GridClassifier(grid, random_state=0))
+        name, slacks = "gridclassifier__estimator__slack", SLACKS[1:2] if problem.is_short else SLACKS
+        if len(slacks) > 1:
+            search = GridSearchCV(model, {name: slacks}, cv=problem.folds, refit=False).fit(problem.X, problem.y)
+            slacks = (search.best_params_[name],)
+        model.set_params(**{name: slacks[0]})
+        return model.fit(problem.X, problem.y).predict(problem.X_test), f"slack {slacks[0]}"
+
+    return predict
+
+
 def ensemble(problem: Problem) -> Predictions:
     """Average the log-likelihoods of all grids and of spatial bags of words."""
     spatial = make_pipeline(BagScaler(TOKENS, problem.powers[0]), SpatialBagOfWords(2, sections=FINEST, anneal=None))
@@ -318,7 +403,19 @@ def kernel_svm(*names: str) -> System:
     return predict
 
 
+STANDING: dict[str, System] = {
+    "nearest neighbor, roots 1x1": standing(1, nearest(RootBags())),
+    "nearest neighbor, roots 4x4": standing(4, nearest(RootBags())),
+    "nearest neighbor, TF-IDF 1x1": standing(1, nearest(TfidfBags())),
+    "chi-squared SVM 1x1": standing(1, HistogramSVM, "C"),
+    "intersection SVM 4x4": standing(4, lambda: HistogramSVM("intersection"), "C"),
+    "logistic regression, roots 1x1": standing(1, on_roots, "logisticregression__C"),
+    "logistic regression, roots 4x4": standing(4, on_roots, "logisticregression__C"),
+}
+"""Baselines without a generative model, which stand in every table."""
+
 SYSTEMS: dict[str, System] = {
+    **STANDING,
     "mixture": with_search(MixtureOfUnigrams(anneal=None), 1, {"n_components": [2, 5, 10]}),
     "LDA": with_search(LDA(), 1, {"n_components": [2, 5, 10]}),
     "LDA 4x4": with_search(Tessellated(LDA(2), FINEST), 4, {}),
@@ -329,6 +426,9 @@ SYSTEMS: dict[str, System] = {
     "counting grid 1x1": grids(1, "single"),
     "counting grid 2x2": grids(2, "single"),
     "counting grid 4x4": grids(4, "single"),
+    "componential grid 1x1": with_search(ComponentialGrid((8, 8), (3, 3), max_iter=100), 1, {}),
+    "elastic grid 2x2": elastic(2),
+    "elastic grid 4x4": elastic(4),
     "hybrid, matched 1x1": hybrid(1),
     "hybrid, matched 4x4": hybrid(4),
     "spatial pyramid kernel 4x4": kernel_svm("pyramid"),
