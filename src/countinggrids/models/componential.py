@@ -31,7 +31,7 @@ class ComponentialGrid(GridModel):
 
     Parameters
     ----------
-    grid : tuple of int, default=(32, 32)
+    grid : tuple of int, default=(40, 40)
         Cells along each axis of the torus; any number of axes.
     window : int or tuple of int, default=(2, 2)
         Cells along each axis of the window that explains a token; an int stands for all axes.
@@ -49,8 +49,8 @@ class ComponentialGrid(GridModel):
     max_iter : int, default=500
         Largest number of iterations on each grid; with batches, of batches.
     tol : float, default=1e-5
-        Change of the objective per token at which EM has converged. It ends sooner if held-out words gain less than a
-        thousandth in ten iterations, or in a pass over all batches.
+        Change of the objective per token at which EM has converged. It ends sooner if held-out words gain less than
+        0.3% in ten iterations, or in a pass over all batches.
     n_init : int, default=1
         Number of restarts; the one with the best objective is kept.
     batch_size : "auto", int or None, default="auto"
@@ -109,7 +109,7 @@ class ComponentialGrid(GridModel):
 
     def __init__(
         self,
-        grid: Lengths = (32, 32),
+        grid: Lengths = (40, 40),
         window: Lengths = (2, 2),
         sections: Lengths | None = None,
         *,

@@ -23,7 +23,7 @@ SMALL_CELLS = 300
 """Cells, about, of the grid that is trained first."""
 LARGE_COLLECTION, N_BATCHES, MOST_BATCH_BAGS = 1000, 10, 1000
 """Number of bags from which `batch_size="auto"` uses batches; how many of them, unless they have so many bags."""
-SMALL_GAIN, GAIN = 0.01, 0.001
+SMALL_GAIN, GAIN = 0.01, 0.003
 """Relative gain of the held-out perplexity in a round below which the small grids, and the last one, are left."""
 FEWEST_ROUNDS, ROUND, LONGEST_ROUND = 2, 10, 50
 """Rounds that are made at least; iterations of a round without batches, and with batches at most."""
