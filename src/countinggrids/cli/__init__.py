@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, bag_text, experiments, explore, map, meta, models, pipes, plots
+from countinggrids.cli import bag, bag_text, experiments, explore, map, meta, models, pipes, plots, recognize
 
 
 class App(typer.Typer):
@@ -33,6 +33,7 @@ app.command()(models.score)
 app.command()(meta.classify)
 app.command()(meta.search)
 app.command()(meta.track)
+app.command()(recognize.recognize)
 app.command()(meta.cluster)
 app.command()(plots.plot)
 app.command()(plots.movie)

@@ -2,19 +2,24 @@
 
 from countinggrids.plot.film import Film, watchable
 from countinggrids.plot.maps import grid, history, posterior, prior, usage, windows
+from countinggrids.plot.recognition import precision_recall_curve, similarity_matrix
 from countinggrids.plot.results import capacity, confusion, regions, ribbon
+from countinggrids.plot.walk_film import WalkFilm
 from countinggrids.plot.wordmap import words
 
 __all__ = [
     "Film",
+    "WalkFilm",
     "capacity",
     "confusion",
     "grid",
     "history",
     "posterior",
+    "precision_recall_curve",
     "prior",
     "regions",
     "ribbon",
+    "similarity_matrix",
     "usage",
     "watchable",
     "windows",
