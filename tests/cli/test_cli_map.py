@@ -60,6 +60,22 @@ def test_the_same_seed_gives_the_same_page(table, tmp_path):
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
+def test_texts_that_are_much_alike_keep_all_their_words(tmp_path):
+    path = tmp_path / "alike.csv"
+    path.write_text("\n".join(["text"] + ["tea with milk"] * 60))
+    facts = json.loads(run(path, "-o", tmp_path / "map.html", "--json").stdout)
+    assert facts["items"] == 60
+    assert facts["features"] == 2
+
+
+def test_titles_are_the_first_words_of_texts(table, tmp_path):
+    run(table, "-o", tmp_path / "map.html", "--collection", tmp_path / "bags")
+    items = cg.Collection.load(tmp_path / "bags").items
+    assert all(
+        text.startswith(title.removesuffix("...")) for text, title in zip(items["text"], items["title"], strict=True)
+    )
+
+
 def test_a_folder_of_photos_becomes_a_page(tmp_path):
     cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(0)

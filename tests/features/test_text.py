@@ -8,6 +8,7 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from countinggrids.features import BadItemError, Words
+from countinggrids.features.documents import title_of
 from countinggrids.features.text import Columns, Document, read_documents
 
 ROWS = [
@@ -46,7 +47,7 @@ def test_tables_give_the_same_documents(tmp_path, suffix):
 
 def test_the_column_of_text_is_found_by_its_usual_names(tmp_path):
     path = write(tmp_path / "table.csv")
-    assert [document.title for document in read_documents(path)] == ["table 1", "table 2", "table 3"]
+    assert [document.title for document in read_documents(path)] == [title_of(row["text"]) for row in ROWS]
     write(path, [{"a": "x", "b": "y"}])
     with pytest.raises(ValueError, match="has columns a, b; expected the name of that of the text"):
         list(read_documents(path))
@@ -58,11 +59,8 @@ def test_lines_of_a_file_are_documents(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes("\ufeffone\n\n two \n".encode() + b"caf\xe9\n")
     documents = list(read_documents(path))
-    assert [(document.text, document.title) for document in documents] == [
-        ("one", "lines 1"),
-        ("two", "lines 3"),
-        ("caf\ufffd", "lines 4"),
-    ]
+    assert [(document.text, document.row) for document in documents] == [("one", 1), ("two", 3), ("caf\ufffd", 4)]
+    assert [document.title for document in documents] == ["one", "two", "caf\ufffd"]
 
 
 def test_files_of_a_folder_are_documents(tmp_path):

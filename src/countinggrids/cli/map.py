@@ -101,7 +101,6 @@ def _has_images(folder: Path) -> bool:
 def _read_texts(source: Path, columns: dict[str, str | None], max_words: int) -> "Collection":
     from countinggrids.data.collection import Collection
     from countinggrids.features.text import Columns, read_documents
-    from countinggrids.features.text_bags import words_for
     from countinggrids.features.text_report import lines_of
 
     skipped: list[str] = []
@@ -109,10 +108,8 @@ def _read_texts(source: Path, columns: dict[str, str | None], max_words: int) ->
     documents = read_documents([source], names, lambda error: skipped.append(str(error)))
     n_texts = sum(1 for _ in documents)
     with progress.count_bar("counting words") as callback:
-        collection = Collection.from_texts(
-            documents, words_for(n_texts, max_words), documents.root, callback=lambda n, _: callback(n, n_texts)
-        )
-    for line in [*lines_of(collection.report), *(f"skipped: {reason}" for reason in skipped[:10])]:
+        collection = Collection.for_map(documents, n_texts, max_words, lambda n, _: callback(n, n_texts))
+    for line in [*lines_of(collection.report), *(f"skipped: {reason}" for reason in list(dict.fromkeys(skipped))[:10])]:
         common.log(line)
     n_words = len(collection.vocabulary)
     common.log(f"{n_words} words counted" + (", the most frequent; see --max-words" if n_words == max_words else ""))

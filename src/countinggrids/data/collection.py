@@ -18,8 +18,8 @@ from countinggrids.features import image_files, video
 from countinggrids.features.bagger import bag
 from countinggrids.features.documents import Columns, Documents
 from countinggrids.features.frames import as_documents, columns_of, documents_of, plain
-from countinggrids.features.text import Words
-from countinggrids.features.text_bags import ITEM_COLUMNS, bag_texts, words_for
+from countinggrids.features.text import NoWordError, Words
+from countinggrids.features.text_bags import ITEM_COLUMNS, MAX_WORDS, bag_texts, every_word, words_for
 from countinggrids.features.vocabulary import Vocabulary
 
 
@@ -172,12 +172,48 @@ class Collection(LabeledBags):
         """
         columns = columns_of(frame)
         documents = documents_of(columns, Columns(text, title, link, label, time))
-        collection = cls.from_texts(documents, words or words_for(len(documents)), callback=callback)
+        collection = cls._of_any_words(documents, words or words_for(len(documents)), callback)
         rows = collection.items["row"].astype(int)
         others = {name: values for name, values in columns.items() if name not in (*ITEM_COLUMNS, "row", str(text))}
         kept = {name: [plain(values[row]) for row in rows] for name, values in others.items()}
         collection.items = collection.items.with_columns(**kept)
         return collection
+
+    @classmethod
+    def for_map(
+        cls,
+        documents: Documents,
+        n_documents: int,
+        max_words: int,
+        callback: Callable[[int, int | None], object] | None = None,
+    ) -> Self:
+        """Bag documents of files with a vocabulary that suits a map.
+
+        Parameters
+        ----------
+        documents : Documents
+            Documents of files.
+        n_documents : int
+            Their number.
+        max_words : int
+            Largest number of words.
+        callback : callable, default=None
+            Called with the number of documents done, and None.
+
+        Returns
+        -------
+        collection : Collection
+            The texts that have a word.
+        """
+        return cls._of_any_words(documents, words_for(n_documents, max_words), callback, documents.root)
+
+    @classmethod
+    def _of_any_words(cls, documents: Iterable[Any], words: Words, callback: Any, root: str = "") -> Self:
+        """Bag texts; if words that are neither rare nor frequent are missing altogether, count every word."""
+        try:
+            return cls.from_texts(documents, words, root, callback=callback)
+        except NoWordError:
+            return cls.from_texts(documents, every_word(words.max_features or MAX_WORDS), root, callback=callback)
 
     @classmethod
     def from_counts(cls, counts: Any, words: Sequence[str] | None = None, **columns: Sequence[Any]) -> Self:

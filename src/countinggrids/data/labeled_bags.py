@@ -189,6 +189,8 @@ class LabeledBags:
 
     def _at_sections(self, sections: Shape) -> Self:
         # A model of one section takes bags of any number of axes.
+        if tuple(sections) == self.sections:
+            return self
         return self.coarsen(sections) if len(self.sections) == len(sections) or max(sections) > 1 else self
 
     def _check_features(self, fingerprint: str | None) -> None:

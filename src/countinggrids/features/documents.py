@@ -1,6 +1,7 @@
 """Documents from folders, tables and lines of files, with a report on how they were read."""
 
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isnan, nan
@@ -15,6 +16,8 @@ from countinggrids.features.tables import READERS, ReadingOptions, Row, Table
 
 USUAL = ("text", "body", "content", "abstract", "document")
 """Names of columns that are tried if none is given."""
+LONGEST_TITLE, HEAD = 80, 1000
+"""Characters of a title that is made from a text, and of the text from which it is made."""
 DEFAULTS = ReadingOptions()
 PathLike = str | os.PathLike[str]
 Facts = dict[str, Any]
@@ -184,6 +187,23 @@ def read_documents(
     return Documents(sources, columns, on_error, ReadingOptions(encoding, delimiter, has_header, date_format))
 
 
+def title_of(text: str) -> str:
+    """Return the first words of a text.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    title : str
+        At most 80 characters.
+    """
+    head = " ".join(text[:HEAD].split())
+    return textwrap.shorten(head, LONGEST_TITLE, placeholder="...") if " " in head else head[:LONGEST_TITLE]
+
+
 def _folder(folder: Path, how: Documents, notes: Notes, facts: Facts) -> Iterator[Document]:
     encodings: Counter[str] = Counter()
     guessed = Examples()
@@ -219,7 +239,7 @@ def _lines(path: Path, how: Documents, notes: Notes, facts: Facts) -> Iterator[D
             notes.n_zeros += line.count("\0")
             notes.n_blank += not text
             if text:
-                yield Document(text, f"{path.stem} {number}", row=number)
+                yield Document(text, title_of(text), row=number)
 
 
 def _table(path: Path, how: Documents, notes: Notes, facts: Facts) -> Iterator[Document]:
@@ -241,7 +261,7 @@ def _table(path: Path, how: Documents, notes: Notes, facts: Facts) -> Iterator[D
             continue
         title, link, label = (_text(_value(row, name)) or "" for name in columns[1:4])
         time = dates.read(row.get(columns.date)) if columns.date is not None else nan
-        yield Document(text, title or f"{path.stem} {number}", link, label, time=time, row=number)
+        yield Document(text, title or title_of(text), link, label, time=time, row=number)
     if columns.date is not None:
         facts["dates"] = {"column": columns.date} | dates.facts()
 
@@ -274,7 +294,10 @@ def _resolved(table: Table, columns: Columns, path: Path) -> tuple[Columns, str]
         return columns, "given"
     text, reason = usual_column(names)
     if text is None:
-        raise ValueError(f"{path} has columns {', '.join(names)}; expected the name of that of the text; give it.")
+        raise ValueError(
+            f"{path} has columns {', '.join(names)}; expected the name of that of the text; pass it as --text, or "
+            "as Columns(text=...)."
+        )
     return columns._replace(text=text), reason
 
 

@@ -1,6 +1,5 @@
 """Documents from tables in memory (pandas, polars, Arrow, dicts of lists) and from plain texts."""
 
-import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,11 +7,8 @@ from math import isfinite
 from typing import Any
 
 from countinggrids.features.dates import DateReader
-from countinggrids.features.documents import USUAL, Columns, Document, usual_column
+from countinggrids.features.documents import USUAL, Columns, Document, title_of, usual_column
 
-LONGEST_TITLE = 80
-HEAD = 1000
-"""Characters of a text from which a title is made."""
 CONVERSIONS = ("to_pylist", "to_list", "tolist")
 """Methods that turn a column into a list: of Arrow, of polars and pandas, of NumPy."""
 FIELDS = ("text", "title", "link", "label", "time")
@@ -130,23 +126,6 @@ def _document(given: Any, number: int, dates: DateReader) -> Document:
         f"texts[{number - 1}] is a {type(given).__name__} and must be a text, a dict with the key text, or a Document; "
         "use for instance str(value)."
     )
-
-
-def title_of(text: str) -> str:
-    """Return the first words of a text.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-
-    Returns
-    -------
-    title : str
-        At most 80 characters.
-    """
-    head = " ".join(text[:HEAD].split())
-    return textwrap.shorten(head, LONGEST_TITLE, placeholder="...") if " " in head else head[:LONGEST_TITLE]
 
 
 def plain(value: Any) -> str:

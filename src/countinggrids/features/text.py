@@ -20,11 +20,15 @@ from countinggrids.features.stop_words import ENGLISH, looks_english
 from countinggrids.features.tokenizers import Tokenizer, tokenizer_of
 from countinggrids.features.vocabulary import Vocabulary
 
-__all__ = ["Columns", "Document", "Documents", "Tally", "Words", "read_documents"]
+__all__ = ["Columns", "Document", "Documents", "NoWordError", "Tally", "Words", "read_documents"]
 
 N_SAMPLED, LONGEST_SAMPLE = 1000, 10_000
 """Texts, and characters of each, from which the language is inferred."""
 LONGEST_NGRAM = 10
+
+
+class NoWordError(ValueError):
+    """No word of some texts is left by the options of `Words`."""
 
 
 class Words(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -143,7 +147,7 @@ class Words(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names, counts = _counted(chain(first, texts), self._analyzer(tally))
         kept = self._frequent_enough(names, counts, tally)
         if not kept.size:
-            raise ValueError(
+            raise NoWordError(
                 f"min_df={self.min_df}, max_df={self.max_df} and {len(self.stop_words_)} stop words leave no word; "
                 "expected at least one; use more texts, a smaller min_df or a larger max_df."
             )

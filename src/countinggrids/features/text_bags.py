@@ -40,8 +40,13 @@ def words_for(n_texts: int, max_words: int = MAX_WORDS) -> Words:
         A counter that is not fitted.
     """
     if n_texts <= SMALL:
-        return Words(stop_words="auto", max_features=max_words)
+        return every_word(max_words)
     return Words(min_df=2, max_df=0.5, stop_words="auto", max_features=max_words)
+
+
+def every_word(max_words: int = MAX_WORDS) -> Words:
+    """Return a counter that drops no word but English function words, for texts that `words_for` leaves without any."""
+    return Words(stop_words="auto", max_features=max_words)
 
 
 class TextBags(NamedTuple):
