@@ -37,7 +37,7 @@ browser:
 	  || echo "no browser here, its tests will be skipped: apt-get install chromium brings one"
 
 bench: .venv/test
-	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	$(BIN)/python benchmarks run
 
 # Branch coverage of src; the lines that no test reaches are listed.
 coverage: .venv/test

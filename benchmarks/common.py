@@ -1,5 +1,6 @@
 """What the benchmark scripts share: timing, synthetic bags, tables."""
 
+import json
 import os
 import tarfile
 import tempfile
@@ -154,9 +155,12 @@ def as_fitted(iteration, window):
 
 
 def table(title, header, rows):
-    """Print a table for people."""
+    """Print a table for people, and add it to the file of tables that `python benchmarks run` reads."""
     cells = [[str(value) for value in row] for row in [header, *rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     print(f"\n{title}")
     for row in cells:
         print("  " + "  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip())
+    if "COUNTINGGRIDS_BENCHMARK_TABLES" in os.environ:
+        with open(os.environ["COUNTINGGRIDS_BENCHMARK_TABLES"], "a") as file:
+            print(json.dumps({"title": title, "header": cells[0], "rows": cells[1:]}), file=file)

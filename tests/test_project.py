@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -182,3 +183,32 @@ def test_broken_links_of_the_site_are_found(tmp_path):
         "b.html: loads https://host/x.js from another host",
         "index.html: b.html#here has no such anchor",
     ]
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    """The suite of benchmarks, with one small benchmark that prints a table and one that fails."""
+    spec = importlib.util.spec_from_file_location("suite", ROOT / "benchmarks" / "__main__.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "quick.py").write_text("from common import table\ntable('title', ['a', 'b'], [[1, 2.5]])\n")
+    (tmp_path / "broken.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "common.py").write_text((ROOT / "benchmarks" / "common.py").read_text())
+    monkeypatch.setattr(module, "HERE", tmp_path)
+    monkeypatch.setattr(module, "HISTORY", tmp_path / "history")
+    return module
+
+
+def test_benchmarks_write_json_and_keep_their_history(suite, tmp_path):
+    assert suite.names() == ["broken", "quick"]
+    for _ in range(2):
+        assert suite.run("quick", tmp_path / "out")
+    result = json.loads((tmp_path / "out" / "quick.json").read_text())
+    assert result["tables"] == [{"title": "title", "header": ["a", "b"], "rows": [["1", "2.5"]]}]
+    assert len(json.loads((tmp_path / "history" / "quick.json").read_text())) == 2
+
+
+def test_a_benchmark_that_fails_is_reported_and_not_remembered(suite, tmp_path):
+    assert not suite.run("broken", tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "broken.json").read_text())["exit_code"] == 3
+    assert not (tmp_path / "history").exists()
