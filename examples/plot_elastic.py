@@ -7,7 +7,7 @@ cells, with a probability that is learned.
 """
 
 # %%
-# Windows of a drawing, cut into 2 x 2 sections; each section was displaced by up to one cell at random, independently
+# Windows of a drawing, cut into 3 x 3 sections; each section was displaced by up to one cell at random, independently
 # of the others.
 
 import matplotlib.pyplot as plt
@@ -25,26 +25,26 @@ rng = np.random.default_rng(0)
 
 
 def displaced() -> NDArray[np.int64]:
-    """Return a window of 8 x 8 labels whose sections of 4 x 4 were displaced."""
-    row, column = rng.integers(1, drawing.shape[0] - 9 + 1), rng.integers(1, drawing.shape[1] - 9 + 1)
-    window = np.zeros((8, 8), int)
-    for top in (0, 4):
-        for left in (0, 4):
+    """Return a window of 12 x 12 labels whose sections of 4 x 4 were displaced."""
+    row, column = rng.integers(1, drawing.shape[0] - 13 + 1), rng.integers(1, drawing.shape[1] - 13 + 1)
+    window = np.zeros((12, 12), int)
+    for top in (0, 4, 8):
+        for left in (0, 4, 8):
             r, c = np.array([row + top, column + left]) + rng.integers(-1, 2, 2)
             window[top : top + 4, left : left + 4] = drawing[r : r + 4, c : c + 4]
     return window
 
 
-X = cg.bag([displaced() for _ in range(160)], sections=(2, 2), n_features=8)
-train, test = X[:100], X[100:]
+X = cg.bag([displaced() for _ in range(120)], sections=(3, 3), n_features=8)
+train, test = X[:80], X[80:]
 
 # %%
 # The elastic grid starts from the rigid one, so that the layout need not be found twice. It explains held-out windows
 # better:
 
-grid, window, sections = (28, 46), (8, 8), (2, 2)
+grid, window, sections = (30, 48), (12, 12), (3, 3)
 rigid = cg.CountingGrid(grid, window, sections, random_state=0).fit(train)
-elastic = cg.ElasticGrid(grid, window, sections, slack=1, anneal=None, init=rigid.pi_, max_iter=60, tol=1e-3).fit(train)
+elastic = cg.ElasticGrid(grid, window, sections, slack=1, anneal=None, init=rigid.pi_, max_iter=40, tol=1e-3).fit(train)
 figure, axes = plt.subplots(1, 3, figsize=(13, 3.4), layout="constrained")
 for ax, name, model in zip(axes, ("rigid sections", "elastic sections"), (rigid, elastic), strict=False):
     plot.grid(model, labels, ax, roll=True)
