@@ -61,6 +61,7 @@ def parameters_with(path, **changes):
         ({}, {"log_prior": np.zeros(16, np.float32)}),
         ({}, {"stream.counts": np.zeros((3, 4, 4), np.float32)}),
         ({}, {"stream.usage": np.full((4, 4), np.nan)}),
+        ({"fit_weight": 1.0}, {}),
         ({}, {"parameter.eta": np.ones(5)}),
         ({}, {"parameter.init": np.ones((4, 4, 5))}),
     ],
@@ -106,6 +107,28 @@ def test_models_of_impossible_shapes_are_refused(model, change):
     rewrite(model, storage.FORMAT, storage.VERSION, {"geometry": geometry | change})
     with pytest.raises(ValueError, match=f"{model} is inconsistent"):
         cg.load(model)
+
+
+@pytest.mark.parametrize(
+    ("facts", "arrays"),
+    [
+        ({"fit_weight": -1.0}, {}),
+        ({"fit_weight": "all"}, {}),
+        ({}, {"fit.tokens": np.zeros((4, 4))}),
+        ({}, {"fit.tokens": np.full((1, 4, 4), -1.0)}),
+        ({}, {"fit.usage": np.full((4, 4), np.nan)}),
+        ({}, {"fit.totals": np.zeros(3)}),
+        ({}, {"fit.totals": None}),
+        ({}, {"fit.extra": np.zeros(3)}),
+    ],
+    ids=str,
+)
+def test_fits_that_no_model_goes_on_from_are_refused(tmp_path, facts, arrays):
+    path = tmp_path / "model"
+    cg.CountingGrid((4, 4), 2, max_iter=20, tol=9.0).fit(X).save(path)
+    rewrite(path, storage.FORMAT, storage.VERSION, facts, arrays)
+    with pytest.raises(ValueError, match=f"{path} is inconsistent"):
+        cg.load(path)
 
 
 def test_columns_that_do_not_fill_the_sections_are_refused(tmp_path):

@@ -74,9 +74,9 @@ def test_a_layout_is_looked_for_among_more_bags_where_they_come_in_batches(X, mo
         ThreadsBackend, "prepare", lambda self, *given: sizes.append(given[0].shape[0]) or prepare(self, *given)
     )
     fit(X)
-    assert sizes == [100, 400]
+    assert sizes == [100, 400, 400]  # candidates, everything, and what partial_fit goes on from
     fit(X, batch_size=300)
-    assert sorted(sizes[2:]) == [200, 200, 250, 400]  # candidates on 250 bags, two batches, everything
+    assert sorted(sizes[3:]) == [200, 200, 250, 400, 400]  # candidates on 250 bags, two batches, and the same
 
 
 @pytest.mark.parametrize("is_held", [True, False])
@@ -138,3 +138,55 @@ def test_bags_that_are_not_in_memory_come_in_batches_too(X):
 def test_a_batch_size_that_makes_no_sense_is_refused(X, batch_size, anneal, message):
     with pytest.raises(ValueError, match=message):
         cg.CountingGrid((24,), (8,), anneal=anneal, batch_size=batch_size).fit(X)
+
+
+def held_out(X, **options):
+    """Fit most bags; return the model, these bags, the others, and the score of the others."""
+    model = cg.CountingGrid((24,), (8,), random_state=0, **options).fit(X[:300])
+    return model, X[:300], X[300:], model.score(X[300:])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"location_prior": "exact"}, {"location_prior": "uniform", "eta": 0.3}, {"dtype": "float64"}],
+    ids=str,
+)
+def test_seen_bags_shown_again_after_a_fit_do_not_lower_the_held_out_score(X, options):
+    model, seen, others, before = held_out(X, **options)
+    for batch in [seen[:10], *(seen[i : i + 50] for i in range(0, 300, 50)), seen]:
+        model.partial_fit(batch)
+        assert model.score(others) > before - 0.05  # of some 95 nats: single batches draw noise
+
+
+def test_what_a_fit_leaves_is_its_expected_counts(X):
+    model, seen, *_ = held_out(X)
+    fitted = model._from_fit
+    assert fitted.weight == 300
+    assert fitted.tokens.sum() == pytest.approx(30, rel=1e-5)
+    assert fitted.usage.sum() == pytest.approx(1)
+    np.testing.assert_allclose(fitted.totals, np.asarray(seen.sum(axis=0)) / 300, rtol=1e-5)
+    how = initialization.schedule_of(model, Table.of(seen.astype(np.float32)), np.ones(300), 40)
+    stream = fitted.stream(model.planes(), model.geometry_, how)
+    np.testing.assert_allclose(stream.counts.sum(axis=0), fitted.tokens[0], rtol=0.01, atol=0.01)
+    tiny = model.pi_.copy()
+    model.partial_fit(seen[:1], sample_weight=[1e-3])
+    np.testing.assert_allclose(model.pi_, tiny, atol=1e-4)
+
+
+def test_groups_of_features_go_on_from_a_fit_too(rng):
+    X = rng.poisson(2, (60, 12))
+    model = cg.SpatialBagOfWords(3, (2, 2), random_state=0).fit(X)
+    before, score = model.pi_.copy(), model.score(X)
+    model.partial_fit(X[:5], sample_weight=np.full(5, 1e-3))
+    np.testing.assert_allclose(model.pi_, before, atol=1e-3)
+    assert model.partial_fit(X).score(X) > score - 0.05
+
+
+def test_a_loaded_model_goes_on_from_its_fit_by_the_same_bits(X, tmp_path):
+    model, seen, *_ = held_out(X)
+    model.save(tmp_path / "model")
+    loaded = cg.load(tmp_path / "model")
+    for batch in (seen[:40], seen[40:70]):
+        assert model.partial_fit(batch).pi_.tobytes() == loaded.partial_fit(batch).pi_.tobytes()
+    model.save(tmp_path / "model")
+    assert cg.load(tmp_path / "model").partial_fit(seen).pi_.tobytes() == model.partial_fit(seen).pi_.tobytes()

@@ -37,6 +37,7 @@ RECORDS = {
     "NoveltyModel": "countinggrids.meta.reference",
     "Choice": "countinggrids.meta.recognizer",
     "Stream": "countinggrids.training.stepwise",
+    "Fitted": "countinggrids.training.stepwise",
 }
 """Named tuples that fitted attributes may be, with their modules; geometries are records too."""
 LOCAL = frozenset({"device", "n_jobs", "verbose", "callback", "on_error"})

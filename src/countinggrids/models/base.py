@@ -59,6 +59,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         "verbose": [Integer(at_least=0), Boolean()],
     }
     _stream: stepwise.Stream | None = None
+    _from_fit: stepwise.Fitted | None = None
     _restart: ClassVar[type[Restart]] = Restart
 
     def __init__(
@@ -161,7 +162,9 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
                 self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
                 for number in range(self.n_init)
             ]
-        best = max(results, key=lambda result: result.history[-1])
+            best = max(results, key=lambda result: result.history[-1])
+            chunks, total = backend.prepare(*bags, geometry), float(weights.sum(dtype=float))
+            self._from_fit = stepwise.fitted_of(chunks, total, best.grid, geometry, self._beta(), backend)
         self._keep(best.grid, geometry)
         self._stream, self.fingerprint_ = None, fingerprint
         self.history_ = np.array(best.history)
@@ -175,9 +178,10 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
     def partial_fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from one more batch of bags (stepwise EM).
 
-        The first batch is one EM iteration. Batch b then moves the expected counts by b**-0.6 of the way to those of
-        the batch. Nothing is annealed: for a good layout start from a fitted model, or from `init`. Shapes and dtype
-        must be those of the first batch; other parameters may change between batches.
+        After `fit` it goes on from the fit: a batch moves the expected counts toward its own by its share of the weight
+        of all bags so far. Without a fit the first batch is one EM iteration, and batch b then moves the expected
+        counts by b**-0.6 of the way. Nothing is annealed: for a good layout start from a fitted model, or from `init`.
+        Shapes and dtype must be those of the first batch; other parameters may change between batches.
 
         Parameters
         ----------
@@ -206,10 +210,12 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         chunks = backend.prepare(table, weights, n_features, geometry)
         how = initialization.schedule_of(self, table, weights, n_features)
         total = float(weights.sum(dtype=float))
+        before = self._stream
+        if before is None and self._from_fit is not None:
+            before = self._from_fit.stream(self.planes(), geometry, how)
         with one_blas_thread():
-            grid, self._stream = stepwise.stream_step(
-                chunks, total, self.planes(), geometry, how, self._stream, backend
-            )
+            grid, self._stream = stepwise.stream_step(chunks, total, self.planes(), geometry, how, before, backend)
+        self._from_fit = None
         self._keep(grid, geometry)
         self.n_iter_ = self._stream.n_batches
         return self

@@ -19,7 +19,7 @@ from countinggrids.models.counting_grid import CountingGrid
 from countinggrids.models.elastic import ElasticGrid
 from countinggrids.models.epitomes import DiscreteEpitome, HybridEpitome
 from countinggrids.models.mixtures import MixtureOfUnigrams, SpatialBagOfWords
-from countinggrids.training.stepwise import Stream
+from countinggrids.training.stepwise import Fitted, Stream
 
 FORMAT, VERSION = "model", 2
 CLASSES: dict[str, type[GridModel]] = {
@@ -58,6 +58,9 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
         arrays |= {"stream.counts": stream.counts, "stream.usage": stream.usage, "stream.totals": stream.totals}
         if stream.extra.size:
             arrays["stream.extra"] = stream.extra
+    fitted = model._from_fit
+    if fitted is not None:
+        arrays |= {f"fit.{name}": getattr(fitted, name) for name in ("tokens", "usage", "totals", "extra")}
     facts = {
         "format": FORMAT,
         "version": VERSION,
@@ -71,7 +74,8 @@ def save(model: GridModel, path: str | os.PathLike[str]) -> None:
         "n_iter": model.n_iter_,
         "converged": getattr(model, "converged_", None),
         "fingerprint": model.fingerprint_,
-        "stream": None if stream is None else [stream.weight, stream.n_batches],
+        "stream": None if stream is None else [stream.weight, stream.n_batches, stream.is_averaged],
+        "fit_weight": None if fitted is None else fitted.weight,
     }
     container.write(path, facts, arrays)
 
@@ -127,10 +131,13 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
         if len(model.feature_names_in_) != model.n_features_in_:
             raise ValueError(f"{len(model.feature_names_in_)} names are given for {model.n_features_in_} columns")
     if facts["stream"] is not None:
-        weight, n_batches = facts["stream"]
+        weight, n_batches, *rest = facts["stream"]
         counts, usage, totals = (arrays[f"stream.{name}"] for name in ("counts", "usage", "totals"))
         extra = arrays.get("stream.extra", NOTHING)
-        model._stream = Stream(counts, usage, totals, float(weight), int(n_batches), extra)
+        model._stream = Stream(counts, usage, totals, float(weight), int(n_batches), extra, rest == [True])
+    if facts.get("fit_weight") is not None:
+        tokens, usage, totals, extra = (arrays[f"fit.{name}"] for name in ("tokens", "usage", "totals", "extra"))
+        model._from_fit = Fitted(tokens, usage, totals, float(facts["fit_weight"]), extra)
     model._extra = arrays.get("extra", NOTHING)
     check_fitted(model)
     return model
@@ -157,6 +164,8 @@ def check_fitted(model: GridModel) -> None:
         raise ValueError(f"history is {history.dtype} of shape {history.shape}")
     if model._stream is not None:
         _check_stream(model._stream, (n_features * geometry.groups, *geometry.grid), geometry)
+    if model._from_fit is not None:
+        _check_fit(model._from_fit, (n_features * geometry.groups,), geometry)
 
 
 def _check_distributions(model: GridModel) -> None:
@@ -186,6 +195,17 @@ def _check_extra(name: str, extra: Any, geometry: Geometry) -> None:
     shape = steps.of(geometry).first_extra(geometry).shape
     if extra.shape != shape or extra.dtype != np.float64 or not np.isfinite(extra).all():
         raise ValueError(f"{name} is {extra.dtype} of shape {extra.shape}, wanted finite float64 of shape {shape}")
+
+
+def _check_fit(fitted: Fitted, totals: tuple[int, ...], geometry: Geometry) -> None:
+    """Raise unless this is what a fit leaves for `partial_fit`."""
+    parts = fitted.tokens, fitted.usage, fitted.totals
+    shapes = [part.shape for part in parts]
+    if shapes != [(geometry.groups, *geometry.grid), geometry.grid, totals]:
+        raise ValueError(f"the statistics of the fit have shapes {shapes}")
+    if not all(np.isfinite(part).all() and (part >= 0).all() for part in parts) or not 0 < fitted.weight < np.inf:
+        raise ValueError("the statistics of the fit hold numbers that no fit has")
+    _check_extra("fit.extra", fitted.extra, geometry)
 
 
 def _check_stream(stream: Stream, shape: tuple[int, ...], geometry: Geometry) -> None:

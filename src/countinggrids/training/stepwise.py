@@ -113,6 +113,8 @@ class Stream(NamedTuple):
         Batches so far.
     extra : ndarray
         `Statistics.extra` per unit of weight.
+    is_averaged : bool
+        Whether a batch counts by its weight, because the first statistics are those of a fit that has converged.
     """
 
     counts: Array
@@ -121,10 +123,11 @@ class Stream(NamedTuple):
     weight: float
     n_batches: int
     extra: Array = em.NOTHING
+    is_averaged: bool = False
 
     def moved(self, now: "Stream") -> "Stream":
         """Return the statistics moved toward those of one more batch."""
-        pace = (self.n_batches + 1) ** FORGETTING
+        pace = now.weight / (self.weight + now.weight) if self.is_averaged else (self.n_batches + 1) ** FORGETTING
         before = arrays.like(now.counts, self.counts)
         return Stream(
             before + pace * (now.counts - before),
@@ -133,7 +136,72 @@ class Stream(NamedTuple):
             self.weight + now.weight,
             self.n_batches + 1,
             self.extra + pace * (now.extra - self.extra),
+            self.is_averaged,
         )
+
+
+class Fitted(NamedTuple):
+    """What `fit` leaves for `partial_fit` to go on from; the expected counts are in the grid already.
+
+    Attributes
+    ----------
+    tokens : ndarray of shape (n_groups, *grid)
+        Expected tokens of each cell per unit of weight.
+    usage : ndarray of shape (*grid,)
+        Usage of the windows per unit of weight.
+    totals : ndarray of shape (n_features,)
+        Tokens of each feature per unit of weight.
+    weight : float
+        Weight of all bags.
+    extra : ndarray
+        `Statistics.extra` per unit of weight.
+    """
+
+    tokens: Array
+    usage: Array
+    totals: Array
+    weight: float
+    extra: Array = em.NOTHING
+
+    def stream(self, grid: Grid, geometry: Geometry, schedule: Schedule) -> Stream:
+        """Return the statistics of the fit: the expected counts are pi times the tokens, without pseudocounts."""
+        eta = schedule.settled.of(self.totals * self.weight, geometry.n_cells) / self.weight
+        planes = (geometry.groups, -1, *geometry.grid)
+        eta = np.broadcast_to(eta, self.totals.shape).reshape(*planes[:2], *(1,) * len(geometry.grid))
+        tokens = self.tokens[:, None] + eta.sum(axis=1, keepdims=True)
+        counts = np.maximum(grid.pi.reshape(planes) * tokens - eta, 0).reshape(grid.pi.shape).astype(grid.pi.dtype)
+        return Stream(counts, self.usage, self.totals, self.weight, 1, self.extra, True)
+
+
+def fitted_of(chunks: Any, weight: float, grid: Grid, geometry: Geometry, beta: float, backend: Backend) -> Fitted:
+    """Compute what `partial_fit` goes on from, by one more E step.
+
+    Parameters
+    ----------
+    chunks : object
+        All bags, as the backend has prepared them.
+    weight : float
+        Their weight.
+    grid : Grid
+        The fitted grid.
+    geometry : Geometry
+        Grid, window and sections.
+    beta : float
+        Inverse temperature.
+    backend : Backend
+        Where the E step runs.
+
+    Returns
+    -------
+    fitted : Fitted
+        Statistics.
+    """
+    grid = backend.place(grid)
+    statistics = backend.e_step(chunks, grid, geometry, beta)
+    totals = arrays.summed(statistics.A.reshape(len(grid.pi), -1), axis=1) / weight
+    counts = arrays.fetched(em.expected_counts(grid.pi, statistics.A, geometry.block(painted=True)))
+    tokens = counts.reshape(geometry.groups, -1, *geometry.grid).sum(axis=1, dtype=np.float64) / weight
+    return Fitted(tokens, statistics.usage / weight, totals, weight, statistics.extra / weight)
 
 
 def stream_step(
