@@ -44,6 +44,7 @@ class Contents {
     const swatch = make("span", null, { class: "swatch" });
     const color = map.tint?.(map.regions.above(region.id, Math.min(region.level, map.tintLevel)));
     swatch.style.background = filters.color === "region" ? regionColor(map, region.id) : color ? css(color) : "transparent";
+    swatch.hidden = !(filters.color === "region" || color);
     const name = make("span", [make("bdi", first), others.length ? make("bdi", ` ${others.join(", ")}`, { class: "quiet" }) : null], { class: "name" });
     const button = make("button", [swatch, name], { type: "button", class: "go", "data-region": region.id });
     if (!region.is_named && map.mapData.sheets && region.representatives.length) name.replaceChildren(...region.representatives.slice(0, 4).map((each) => this.act.thumb(each, 34)));

@@ -193,7 +193,7 @@ class Painter {
     const picture = this.pictures.find((each) => each.width <= wanted * 1.5) || this.pictures[this.pictures.length - 1];
     this.rounds((x, y, wide, tall) => context.drawImage(picture, Math.floor(x), Math.floor(y), Math.ceil(wide) + 1, Math.ceil(tall) + 1));
     if (this.mapData.painted.n && this.view.scale > PATCHES_FROM) this.drawPatches();
-    context.fillStyle = this.isDark ? "#0005" : "#fff4";
+    context.fillStyle = this.isDark ? "#0007" : "#fff9";
     context.fillRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
   }
 

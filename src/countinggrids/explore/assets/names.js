@@ -5,10 +5,11 @@ const SECOND_LINE = 0.64; // size of the other words beside the first
 const SMALLEST = 10; // pixels
 const NAMED_FROM = [0, 135, 112]; // pixels across a region from which on its level is named
 const NAMED_TO = [900, 900, Infinity];
+const AMONG_PICTURES = 2.6; // times as large must regions be where pictures fill the map
 
 // A name as lines: the first word large, the others below it.
 function nameLines(name) {
-  const [first, ...others] = name.split(", ");
+  const [first, ...others] = name.split(", ").slice(0, 3);
   return others.length ? [first, others.join(", ")] : [first];
 }
 
@@ -22,6 +23,7 @@ function chooseNames(map, scale) {
     const sizes = NAME_SIZES[Math.min(level, NAME_SIZES.length - 1)];
     const across = Math.sqrt((grid[0] * grid[1]) / members.length) * scale;
     const [from, to] = [NAMED_FROM, NAMED_TO].map((limits) => limits[Math.min(level, limits.length - 1)]);
+    if (level && map.mapData.sheets && !map.tint && across < from * AMONG_PICTURES) return;
     if (level && (across < from || across > to) && level < regions.nLevels - 1) return;
     if (level && across < from) return;
     if (!level && regions.nLevels > 1 && across > to) return;

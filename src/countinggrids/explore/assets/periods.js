@@ -119,9 +119,10 @@ function histogram(periods, some, all, { height = 46, label = "Items by time" } 
 
 // A line of a region's fraction of the items of each period.
 function trendLine(counts, totals) {
-  const shares = [...counts].map((count, k) => count / Math.max(1, totals[k]));
+  const known = [...counts.keys()].filter((k) => totals[k]); // a period without items has no fraction
+  const shares = known.map((k) => counts[k] / totals[k]);
   const most = Math.max(1e-9, ...shares);
-  const points = shares.map((share, k) => `${k},${(12 - (11 * share) / most).toFixed(2)}`).join(" ");
+  const points = shares.map((share, i) => `${known[i]},${(12 - (11 * share) / most).toFixed(2)}`).join(" ");
   const line = svg("polyline", { points });
   return svg("svg", { class: "trend", viewBox: `0 0 ${Math.max(1, counts.length - 1)} 12.5`, preserveAspectRatio: "none", "aria-hidden": "true" }, [line]);
 }

@@ -1,0 +1,274 @@
+"""The atlas in a real browser: regions, selections, comparisons and time."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from hands import PHONE, box, on_screen, params, picture, settle, until, view
+from maps import TOPICS, item_map_of, saved
+
+import countinggrids as cg
+from countinggrids.explore import export, groups
+from countinggrids.features import Words
+from countinggrids.features.text import Document
+
+
+def listed(page):
+    return [int(node.get_attribute("data-item")) for node in page.locator("#detail .items button[data-item]").all()]
+
+
+@pytest.mark.parametrize("name", ["stories", "stories.html"])
+def test_the_contents_fly_to_a_region_and_name_what_is_inside(visit, name, story_map):
+    page = visit(name)
+    regions = story_map.regions
+    shown = page.locator("#contents > li .go .name").all_inner_texts()
+    assert shown == [region.name.replace(", ", " ", 1) for region in regions.level(0)]
+    before = view(page)
+    page.locator("#contents .toggle:enabled").first.click()
+    assert page.locator("#contents .contents .go").count() == len(regions.children(0))
+    page.locator("#contents .go").first.click()
+    settle(page)
+    assert page.locator("#detail h2").inner_text() == regions.regions[0].name
+    assert view(page) != before
+    assert params(page)["region"] == "0"
+    words = [word for word, _ in regions.regions[0].words]
+    assert page.locator("#group-words bdi").all_inner_texts() == words[:12]
+    assert str(regions.regions[0].n_items) in page.locator("#detail p").first.inner_text()
+    page.click("#close")
+    assert page.locator("#detail h2").inner_text() == "Contents"
+
+
+def test_names_are_written_once_and_open_their_region(visit):
+    page = visit("stories")
+    drawn = page.evaluate(
+        """() => new Promise((done) => {
+        const pen = CanvasRenderingContext2D.prototype, fill = pen.fillText, found = [];
+        pen.fillText = function (text, ...rest) { found.push(text); fill.call(this, text, ...rest); };
+        document.getElementById("theme").click();
+        setTimeout(() => { pen.fillText = fill; done(found); }, 500);
+        })"""
+    )
+    names = page.evaluate("fetch('map.json').then((a) => a.json()).then((d) => d.regions.list.map((r) => r.name))")
+    first = [name.split(", ")[0] for name in names]
+    assert [text for text in drawn if text in first]
+    lower = [text for text in drawn if ", " in text]
+    assert len(lower) == len(set(lower)) > 1, "every name is drawn once, though the map repeats"
+    opened = page.evaluate("fetch('map.json').then((a) => a.json()).then((d) => d.regions.list[0].center)")
+    frame = box(page)
+    for down in range(-120, 121, 12):
+        x, y = on_screen(page, opened)
+        page.mouse.click(min(max(x, frame["x"] + 5), frame["x"] + frame["width"] - 60), y + down)
+        settle(page)
+        if "region" in params(page):
+            break
+    assert "region" in params(page)
+
+
+def drag_around(page, name, corners):
+    page.keyboard.press("Escape")
+    page.click("#lasso")
+    x, y = corners[0]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for x, y in [*corners[1:], corners[0]]:
+        page.mouse.move(x, y, steps=4)
+    page.mouse.up()
+    settle(page)
+
+
+@pytest.mark.parametrize("name", ["stories", "stories.html"])
+def test_a_lasso_selects_and_the_address_keeps_it(visit, name, story_map):
+    page = visit(name)
+    frame = box(page)
+    left, top = frame["x"] + frame["width"] / 2 - 260, frame["y"] + frame["height"] / 2 - 260
+    drag_around(page, name, [(left, top), (left + 520, top), (left + 520, top + 520), (left, top + 520)])
+    until(page, "document.querySelectorAll('#group-words li').length > 0")
+    items = listed(page)
+    title = page.locator("#detail h2").inner_text()
+    assert title.startswith("Selection of ")
+    n_items = int(title.split()[2])
+    assert 0 < n_items < 80
+    again = visit(name, page.evaluate("location.hash"))
+    until(again, "document.querySelectorAll('#group-words li').length > 0")
+    assert listed(again) == items
+    with page.expect_download() as saving:
+        page.click("#save-csv")
+    rows = list(csv.DictReader(io.StringIO(saving.value.path().read_text("utf-8-sig"))))
+    chosen = [int(row["item"]) for row in rows]
+    assert len(rows) == n_items
+    assert {row["region_1"] for row in rows} <= {region.name for region in story_map.regions.level(0)}
+    assert rows[0]["time"].startswith("2020-")
+    with page.expect_download() as saving:
+        page.click("#save-json")
+    assert [row["item"] for row in json.loads(saving.value.path().read_text("utf-8"))] == chosen
+    twin = groups.selection(story_map, chosen)
+    assert page.locator("#group-words bdi").all_inner_texts() == [each["word"] for each in twin["words"]][:12]
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#copy-ids")
+    until(page, "document.getElementById('copy-ids').textContent.includes('copied')")
+    if not name.endswith(".html"):
+        assert page.evaluate("navigator.clipboard.readText()") == "\n".join(map(str, chosen))
+
+
+def test_an_empty_selection_says_so(visit):
+    page = visit("stories")
+    page.click("#no-labels")
+    page.locator("#map").focus()
+    page.keyboard.press("v")
+    settle(page)
+    assert page.locator("#detail h2").inner_text() == "Selection of 0 items"
+    assert "No item is selected" in page.locator("#detail .empty").inner_text()
+    page.click("#all-labels")
+    until(page, "document.querySelector('#detail h2').innerText !== 'Selection of 0 items'")
+    assert page.locator("#save-csv").count() == 1
+
+
+@pytest.mark.parametrize("name", ["stories", "stories.html"])
+def test_two_labels_are_compared_in_words_and_on_the_map(visit, name, story_map):
+    page = visit(name)
+    plain = picture(page)
+    page.click("#compare")
+    page.select_option("#group-a", "label:station")
+    page.select_option("#group-b", "label:garden")
+    until(page, "document.querySelectorAll('#comparison .features li').length > 0")
+    settle(page)
+    twin = groups.compare(story_map, "label:station", "label:garden")
+    lists = page.locator("#comparison .features").all()
+    for node, rows in zip(lists, (twin["over"], twin["under"]), strict=True):
+        assert node.locator("bdi").all_inner_texts() == [row["word"] for row in rows[:15]]
+        assert [float(text.split()[0]) for text in node.locator(".lift").all_inner_texts()] == pytest.approx(
+            [row["z"] for row in rows[:15]], abs=0.06
+        )
+    assert "A has 20 items, B 20" in page.locator("#comparison p").first.inner_text()
+    assert page.locator("#key").is_visible()
+    assert picture(page) != plain
+    assert params(page)["a"] == "label%3Astation"
+    again = visit(name, page.evaluate("location.hash"))
+    until(again, "document.querySelectorAll('#comparison .features li').length > 0")
+    page.click("#close")
+    settle(page)
+    assert page.locator("#key").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("hash", "message"),
+    [
+        ("#a=mood:good&b=rest", "is not in this collection"),
+        ("#a=label:zoo&b=rest", "is not in this collection"),
+        ("#a=selection&b=rest", "is not in this collection"),
+        ("#a=label:garden&b=label:garden", "A and B share 20 items"),
+        ("#a=time:0..1&b=rest", "A has no items"),
+        ("#a=region:99&b=rest", "is not in this collection"),
+    ],
+)
+def test_groups_that_cannot_be_compared_say_why(visit, hash, message):
+    page = visit("stories.html", hash)
+    assert message in page.locator("#comparison").inner_text()
+
+
+def test_time_is_brushed_and_played_and_counts_follow(visit):
+    page = visit("stories")
+    brush = page.locator("#brush").bounding_box()
+    page.mouse.move(brush["x"] + 2, brush["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(brush["x"] + brush["width"] / 2, brush["y"] + 20, steps=4)
+    page.mouse.up()
+    settle(page)
+    shown = int(page.locator("#count").inner_text().split()[0])
+    assert 20 < shown < 60
+    counts = [int(text) for text in page.locator("#legend .n").all_inner_texts()]
+    assert sum(counts) == shown
+    assert sum(int(text) for text in page.locator("#contents > li > .line .n").all_inner_texts()) == shown
+    again = visit("stories", page.evaluate("location.hash"))
+    assert again.locator("#count").inner_text() == page.locator("#count").inner_text()
+    page.click("#all-time")
+    page.click("#play-time")
+    until(page, "Number(document.getElementById('count').textContent.split(' ')[0]) < 20")
+    assert page.locator("#play-time").get_attribute("aria-pressed") == "true"
+    page.click("#play-time")
+    page.click("#all-time")
+    assert page.locator("#count").inner_text() == "80"
+    assert page.locator("#contents .trend").count() > 0
+    assert page.locator("#timeline").is_hidden(), "stories are no sequence, and have no path"
+
+
+@pytest.fixture(scope="module")
+def odd(folder, addresses):
+    """An exported map of odd items: one label with a single item, no time for some, odd titles, a rating."""
+    rng = np.random.default_rng(3)
+    titles = [
+        "\U0001f600\U0001f680",
+        "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd",
+        "\u0645\u0631\u062d\u0628\u0627",
+        "=1+1",
+    ]
+    documents = [
+        Document(
+            " ".join(rng.choice(TOPICS["kitchen" if i % 2 else "harbor"].split(), 15)),
+            titles[i % 4],
+            label="only" if i == 7 else "many",
+            time=float("nan") if i % 5 == 0 else 1.6e9 + 86400.0 * i,
+        )
+        for i in range(40)
+    ]
+    long = " ".join(["tea milk boat"] * 30_000)
+    documents[11] = documents[11]._replace(text=long)
+    collection = cg.Collection.from_texts(documents, Words(min_df=2))
+    collection.items = collection.items.with_columns(rating=[str(i % 7) if i % 6 else "" for i in range(40)])
+    files = saved(folder / "odd", collection, cg.CountingGrid((8, 8), (3, 3), random_state=0))
+    export(item_map_of(files), folder / "odd.html")
+    addresses["odd.html"] = (folder / "odd.html").as_uri()
+    return addresses["odd.html"]
+
+
+def test_odd_items_are_shown_selected_and_compared(visit, odd):
+    page = visit("odd.html", "#a=label:only&b=rest")
+    until(page, "document.querySelectorAll('#comparison .features li').length > 0")
+    assert "With so few items" in page.locator("#comparison").inner_text()
+    page.click("#close")
+    page.select_option("#color", "number rating")
+    settle(page)
+    assert page.locator("#scale-row").is_visible()
+    assert " to " in page.locator("#contents .n").first.inner_text()
+    page.locator("#map").focus()
+    page.keyboard.press("v")
+    settle(page)
+    with page.expect_download() as saving:
+        page.click("#save-csv")
+    rows = {int(row["item"]): row for row in csv.DictReader(io.StringIO(saving.value.path().read_text("utf-8-sig")))}
+    assert len(rows) == 40
+    assert rows[0]["title"] == "\U0001f600\U0001f680"
+    assert rows[1]["title"] == "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd"
+    assert rows[3]["title"] == "'=1+1", "no spreadsheet takes it for a formula"
+    assert (rows[5]["time"], rows[6]["rating"]) == ("", "")
+    page = visit("odd.html", "#item=11")
+    page.wait_for_selector("#detail .text")
+    assert page.locator("#detail .text").inner_text().startswith("tea milk boat")
+    assert page.get_by_role("button", name="Show all").count() == 1
+
+
+def test_the_atlas_fits_a_phone(visit):
+    page = visit("stories", size=PHONE, has_touch=True, is_mobile=True, device_scale_factor=2)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("#contents .go").first.tap()
+    settle(page)
+    assert "region" in params(page)
+
+
+def test_every_new_control_has_a_name_and_can_be_reached(visit):
+    page = visit("stories", "#region=0")
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, svg:not([aria-hidden])")].filter((node) => {
+        const labels = node.labels ? [...node.labels].map((label) => label.innerText).join("") : "";
+        return !(node.getAttribute("aria-label") || labels.trim() || node.textContent.trim());
+        }).map((node) => node.outerHTML)"""
+    )
+    assert nameless == []
+    reached = set()
+    page.locator("#query").focus()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    assert {"compare", "lasso", "select-view", "close", "compare-rest", "save-csv", "copy-ids"} <= reached
