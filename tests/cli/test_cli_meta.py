@@ -123,6 +123,21 @@ def test_track_with_other_chains(walks, tmp_path):
     assert json.loads(run(*arguments, "--unknown", 0.5).stdout)["places"] == 4
 
 
+def test_track_takes_a_reference_walk(tmp_path):
+    rng = np.random.default_rng(0)
+    anchors, part = rng.dirichlet(np.full(8, 0.3), 11), np.linspace(0, 1, 4, endpoint=False)[:, None]
+    places = np.vstack([(1 - part) * anchors[i] + part * anchors[i + 1] for i in range(10)])
+    X = np.array([rng.multinomial(60, p) for p in (*places, *places)], dtype=np.float32)
+    labels = [f"frame {t}" for t in range(40)] * 2
+    items = Items({"label": labels, "split": ["train"] * 40 + ["test"] * 40})
+    cg.Collection(X, Vocabulary("labels", tuple("abcdefgh")), items, 1).save(tmp_path / "walk.cg")
+    arguments = ["--grid", "8x8", "--window", "3x3", "-o", tmp_path / "a.csv", "--json"]
+    printed = json.loads(run("track", tmp_path / "walk.cg", *arguments).stdout)
+    assert printed["places"] == 40
+    found = [int(row["filtered"].split()[1]) for row in rows_of(tmp_path / "a.csv")]
+    assert np.mean(np.abs(np.array(found) - np.arange(40)) <= 2) > 0.9
+
+
 def test_cluster(walks, tmp_path):
     table, plot, model = tmp_path / "a.csv", tmp_path / "a.png", tmp_path / "m.cg"
     run("fit", walks, "--grid", "8x8", "--window", "2x2", "-o", model)
@@ -152,7 +167,7 @@ def test_cluster(walks, tmp_path):
         ({}, ["search", "-o", "a.csv", "--tokens", "many"], "--tokens=many must be numbers or none"),
         ({"label": ["", "b", "c"] * 60}, ["classify", "-o", "a.csv"], "40 of 120 items have no label"),
         ({}, ["search", "-o", "a.csv", "--capacities", "2"], "--capacities=2 must be two numbers"),
-        ({}, ["track", "-o", "a.csv", "--transitions", "none.csv"], "must be labels, em or a .csv file"),
+        ({}, ["track", "-o", "a.csv", "--transitions", "none.csv"], "must be auto, labels, walk, learn or a .csv file"),
         (
             {},
             ["track", "-o", "a.csv", "--gamma", "1", "--start", "here"],

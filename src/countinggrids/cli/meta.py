@@ -149,8 +149,11 @@ def track(
     ] = None,
     transitions: Annotated[
         str,
-        typer.Option(help="Transition matrix: labels counts transitions, em re-estimates them, or a .csv file."),
-    ] = "labels",
+        typer.Option(
+            help="Transitions: labels counts them, walk has steps along a reference walk, learn re-estimates them, "
+            "or a .csv file; by default walk if every frame has a label of its own, and labels otherwise."
+        ),
+    ] = "auto",
     start: Annotated[str, typer.Option(help="Distribution of the first place: uniform, or labels.")] = "uniform",
     unknown: Annotated[
         float | None,
@@ -169,8 +172,10 @@ def track(
         train, held_out = labeled.train_and_test(bags, test, sections)
         labels = labeled.labels_of(train)
         truth = labeled.truth_of(held_out, labels)
-        per_place = len(train) // max(len(set(labels.tolist())), 1)
-        places = _pipeline(_grid(train, per_place, grid, window), tokens, power, estimators, seed)
+        n_places = len(set(labels.tolist()))
+        is_walk = n_places == len(train)
+        shapes = _grid(train, len(train) if is_walk else len(train) // max(n_places, 1), grid, window)
+        places = _walk(shapes, tokens, power, seed) if is_walk else _pipeline(shapes, tokens, power, estimators, seed)
         tracker = countinggrids.PlaceTracker(
             places,
             gamma="cv" if gamma is None else gamma,
@@ -178,7 +183,7 @@ def track(
             start=start,
             unknown=unknown,
         )
-        with progress.spinner("fitting a grid per place"):
+        with progress.spinner("fitting the grid" if is_walk else "fitting a grid per place"):
             tracker.fit(train.counts, labels, train.items.run_lengths())
         lengths = held_out.items.run_lengths()
         filtered, smoothed = tracker.filter(held_out.counts, lengths), tracker.smooth(held_out.counts, lengths)
@@ -269,6 +274,14 @@ def _pipeline(grid: Any, tokens: float | None, power: float, estimators: int, se
     return make_pipeline(scaler, countinggrids.GridClassifier(grid, n_estimators=estimators, random_state=seed))
 
 
+def _walk(grid: Any, tokens: float | None, power: float, seed: int) -> Any:
+    """Return neighbors on one grid, for a reference walk with one frame a place."""
+    from sklearn.pipeline import make_pipeline
+
+    grid.set_params(random_state=seed)
+    return make_pipeline(countinggrids.BagScaler(tokens, power), countinggrids.GridNeighbors(grid, metric="likelihood"))
+
+
 def _names(collection: "Collection") -> dict[str, Any]:
     return {name: collection.items[name] for name in ("path", "title") if name in collection.items}
 
@@ -298,7 +311,7 @@ def _limits(text: str | None) -> tuple[float, float] | None:
 
 def _transitions(given: str) -> Any:
     """Read the transition matrix: by name, or from a file."""
-    if given in ("labels", "em"):
+    if given in ("auto", "labels", "walk", "learn", "em"):
         return given
     import numpy as np
 
@@ -306,8 +319,8 @@ def _transitions(given: str) -> Any:
         return np.loadtxt(given, delimiter=",", ndmin=2)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"--transitions={given} must be labels, em or a .csv file with a row for each place ({error}); "
-            "correct the path or the file."
+            f"--transitions={given} must be auto, labels, walk, learn or a .csv file with a row for each place "
+            f"({error}); correct the path or the file."
         ) from None
 
 
