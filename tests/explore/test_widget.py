@@ -138,3 +138,18 @@ def test_a_view_that_is_removed_listens_no_more(view):
     frame.evaluate("window.parent.postMessage({countinggrids: 'selection', items: [1]}, '*')")
     page.wait_for_timeout(200)
     assert page.evaluate("window.saved") is None
+
+
+def test_a_region_that_is_opened_is_the_selection_in_python(view, widget, model, collection):
+    page, frame = view
+    page.evaluate("model.set('filters', {})")
+    frame.wait_for_function("document.getElementById('count').textContent === '24'")
+    frame.evaluate("location.hash = 'region=0'")
+    page.wait_for_function("window.saved && window.saved.items.length > 1")
+    widget.items = page.evaluate("saved.items")
+    regions = cg.find_regions(model, collection)
+    expected = np.flatnonzero(regions.items[regions.regions[0].level] == 0)
+    assert sorted(widget.items) == expected.tolist()
+    assert sorted(widget.selection.tolist()) == collection.items["row"][expected].astype(int).tolist()
+    frame.evaluate("location.hash = ''")
+    page.wait_for_function("window.saved.items.length === 0")

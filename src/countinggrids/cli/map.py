@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_WORDS = 10_000
 WINDOW, LARGEST_SIDE = 5, 32
 """Cells along each axis of the window, and of the grid at most, so that thousands of texts take seconds."""
+COMPONENTIAL_WINDOW = 3
+"""Cells along each axis of the window of a word."""
 MAX_ITER, BATCH_SIZE = 40, 2500
 """Iterations of the fit, and bags of each while the layout forms."""
 RATE = 1.0e9
@@ -39,6 +41,10 @@ def draw_map(
     ] = None,
     model_file: Annotated[Path | None, typer.Option("--model", help="Where to keep the model.")] = None,
     collection_file: Annotated[Path | None, typer.Option("--collection", help="Where to keep the collection.")] = None,
+    several: Annotated[
+        bool,
+        typer.Option("--several-places/--one-place", help="Whether the words of an item may lie in several places."),
+    ] = False,
     max_words: Annotated[int, typer.Option(min=1, help="Number of words, the most frequent ones.")] = MAX_WORDS,
     largest: Annotated[float, typer.Option(help="Largest size of the page in megabytes.")] = 25,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
@@ -52,7 +58,7 @@ def draw_map(
         _check(source, page, model_file, collection_file, force)
         columns = {"text": text, "title": title, "link": link, "label": label, "time": time}
         collection = _read(source, columns, max_words, seed)
-        model = fit_map(collection, seed)
+        model = fit_map(collection, seed, several)
         size = _draw(model, collection, page, source.stem, largest)
         for path, kept in ((model_file, model), (collection_file, collection)):
             if path is not None:
@@ -116,7 +122,7 @@ def _read_texts(source: Path, columns: dict[str, str | None], max_words: int) ->
     return collection
 
 
-def model_for(collection: "Collection", seed: int) -> tuple[Any, str]:
+def model_for(collection: "Collection", seed: int, several: bool = False) -> tuple[Any, str]:
     """Choose a model that is fitted within seconds, and say why.
 
     Parameters
@@ -125,6 +131,8 @@ def model_for(collection: "Collection", seed: int) -> tuple[Any, str]:
         The bags.
     seed : int
         Seed of the fit.
+    several : bool, default=False
+        Whether every word of an item has its own place (componential counting grid).
 
     Returns
     -------
@@ -139,13 +147,21 @@ def model_for(collection: "Collection", seed: int) -> tuple[Any, str]:
     window = (WINDOW, WINDOW)
     shape, _ = suggest(len(collection), n_features, (1, 1), window)
     grid = tuple(min(side, LARGEST_SIDE) for side in shape)
+    if several and collection.vocabulary.kind != "words":
+        raise ValueError("--several-places is for texts; leave it out for photos.")
+    if several:
+        small = (COMPONENTIAL_WINDOW, COMPONENTIAL_WINDOW)
+        model = countinggrids.ComponentialGrid(grid, small, max_iter=MAX_ITER, random_state=seed)
+        shapes = f"{grid[0]}x{grid[1]} cells, windows of {small[0]}x{small[1]}"
+        return model, f"componential counting grid (a place for each word): {shapes}, for {len(collection)} items"
     batch = BATCH_SIZE if len(collection) > 2 * BATCH_SIZE else None
     model = countinggrids.CountingGrid(grid, window, max_iter=MAX_ITER, batch_size=batch, random_state=seed)
     shapes = f"{grid[0]}x{grid[1]} cells, windows of {WINDOW}x{WINDOW}"
-    return model, f"counting grid (one place for each item): {shapes}, for {len(collection)} items"
+    how = "one place for each item; --several-places has one for each word"
+    return model, f"counting grid ({how}): {shapes}, for {len(collection)} items"
 
 
-def fit_map(collection: "Collection", seed: int) -> Any:
+def fit_map(collection: "Collection", seed: int, several: bool = False) -> Any:
     """Fit a model to a collection, with an estimate of the time before and progress meanwhile.
 
     Parameters
@@ -154,6 +170,8 @@ def fit_map(collection: "Collection", seed: int) -> Any:
         The bags.
     seed : int
         Seed of the fit.
+    several : bool, default=False
+        Whether every word of an item has its own place.
 
     Returns
     -------
@@ -162,16 +180,20 @@ def fit_map(collection: "Collection", seed: int) -> Any:
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    model, reason = model_for(collection, seed)
+    model, reason = model_for(collection, seed, several)
     common.log(reason)
-    work = collection.counts.nnz * prod(model.grid)
-    fraction = 1.0 if model.batch_size is None else 0.6 * model.batch_size / len(collection) + 0.4
-    common.log(
-        f"about {max(1, round(work * (MAX_ITER * fraction + N_CANDIDATE_ITERATIONS * fraction) / RATE))} s to fit"
-    )
+    common.log(f"about {_seconds(collection, model)} s to fit")
     with progress.fit_bar() as callback, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is chosen for speed
         return model.fit(collection, callback=callback)
+
+
+def _seconds(collection: "Collection", model: Any) -> int:
+    """Estimate the time of a fit."""
+    work = collection.counts.nnz * prod(model.grid)
+    n_batch = model.batch_size if isinstance(model.batch_size, int) else len(collection)
+    fraction = 0.6 * n_batch / len(collection) + 0.4
+    return max(1, round(work * (MAX_ITER + N_CANDIDATE_ITERATIONS) * fraction / RATE))
 
 
 def _draw(model: Any, collection: "Collection", page: Path, title: str, largest: float) -> int:
