@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test unit lint docs browser slow bench coverage oldest release-check cpu-torch clean
+.PHONY: demo test unit lint docs browser slow bench coverage mutants oldest release-check cpu-torch clean
 
 demo: .venv/demo
 	$(BIN)/countinggrids demo
@@ -43,6 +43,10 @@ bench: .venv/test
 coverage: .venv/test
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile \
 	  --cov=countinggrids --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=90
+
+# Mutants of core: operators, comparisons and numbers changed one at a time. Takes hours.
+mutants: .venv/test
+	$(BIN)/python tools/mutation_test.py
 
 # The oldest dependencies that pyproject.toml allows, in an environment of their own.
 oldest:

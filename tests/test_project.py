@@ -212,3 +212,13 @@ def test_a_benchmark_that_fails_is_reported_and_not_remembered(suite, tmp_path):
     assert not suite.run("broken", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "broken.json").read_text())["exit_code"] == 3
     assert not (tmp_path / "history").exists()
+
+
+def test_mutants_change_one_thing_each():
+    mutation_test = tool("mutation_test")
+    assert [text for _, text in mutation_test.mutants("a = b + 1\n")] == ["a = b - 1", "a = b + 2"]
+    assert [text for _, text in mutation_test.mutants("x = a < b and True\n")] == [
+        "x = a < b or True",
+        "x = a >= b and True",
+        "x = a < b and False",
+    ]
