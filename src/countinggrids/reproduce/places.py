@@ -53,7 +53,7 @@ def run(experiment: Experiment) -> Report:
     def fold(number: int) -> Problem:
         is_train = (where * N_FOLDS).astype(int) != number
         bags = tower.bags(experiment, items, is_train, f"fold {number}")
-        return split_by(bags, is_train, experiment.is_quick, tower.folds(items.take(is_train)), is_thorough=True)
+        return split_by(bags, is_train, experiment.is_quick, tower.folds(items.take(is_train)))
 
     def few(seed: int) -> Problem:
         is_train = _few(items["label"].astype(str), where, seed)
@@ -61,12 +61,15 @@ def run(experiment: Experiment) -> Report:
         bags = tower.bags(experiment, items.take(is_used), is_train[is_used], f"few, draw {seed}")
         return split_by(bags, is_train[is_used], experiment.is_quick, is_thorough=True)
 
-    folds = range(1 if experiment.is_quick else N_FOLDS)
+    folds = range(1 if experiment.is_quick else min(N_FOLDS, experiment.n_splits))
     panels = [name for panel in PANELS.values() for name in panel]
     what = {"places": "areas", "most frames": tower.MOST_FRAMES}
     ten, selected = compare(experiment, "places, ten folds", fold, {}, what, panels, folds, REFERENCE)
     thirteen, _ = compare(experiment, f"places, {N_FEW} a place", few, PAPER, what, FEW, reference=REFERENCE)
-    ten.caption, thirteen.caption = f"{N_FOLDS} folds: {ten.caption}", f"{N_FEW} images a place: {thirteen.caption}"
+    ten.caption, thirteen.caption = (
+        f"{len(folds)} of {N_FOLDS} folds: {ten.caption}",
+        f"{N_FEW} images a place: {thirteen.caption}",
+    )
     _draw(experiment, ten.values["accuracy, %"])
     n_places = len(set(items["label"].astype(str)))
     notes = [

@@ -56,6 +56,8 @@ CHOICES: dict[str, dict[str, Sequence[Any]]] = {
 """Settings to select from for each model, on training frames."""
 TORRALBA, IN_COLOR = "Torralba: Gaussians on Gist", "words and colors"
 REFERENCE = "counting grid 1x1"
+IN_COLORS = ("counting grid 1x1", "counting grid 4x1", "mixture")
+"""Models that also see colors."""
 
 
 def run(experiment: Experiment) -> Report:
@@ -152,7 +154,7 @@ def _filtered(experiment: Experiment, items: Items) -> Table:
         TORRALBA,
     )
     scores: dict[str, dict[str, list[float]]] = {how: {} for how in ("alone", "filtered", "smoothed")}
-    for name in (*alone, *(f"{each}, {IN_COLOR}" for each in (*grids, "mixture"))):
+    for name in (*alone, *(f"{each}, {IN_COLOR}" for each in IN_COLORS)):
         results = [
             experiment.step(f"sequences, {name}, draw {seed}", {}, partial(_tracked, experiment, items, name, seed))
             for seed in experiment.seeds
@@ -165,12 +167,12 @@ def _filtered(experiment: Experiment, items: Items) -> Table:
 def _tracked(experiment: Experiment, items: Items, name: str, seed: int) -> dict[str, float]:
     """Fit one model and a chain to the frames that are not held out; return the accuracy on the others."""
     is_train = held_in(items, seed)
-    model, _, features = name.partition(", ")
+    model = name.removesuffix(f", {IN_COLOR}")
     if name == TORRALBA:
         X = np.asarray(list(Gist().transform([items.path(i) for i in range(len(items))])))
         tracker = gist_places(n_directions=16 if experiment.is_quick else 80, random_state=0)
     else:
-        bags = tower.with_colors if features else tower.in_sections
+        bags = tower.with_colors if model != name else tower.in_sections
         X = bags(experiment, items, is_train, f"draw {seed}")
         tracker = PlaceTracker(select(experiment, model, X[is_train], items.take(is_train)))
     return _accuracy(tracker, X, items, is_train)
