@@ -31,7 +31,7 @@ class ComponentialGrid(GridModel):
 
     Parameters
     ----------
-    grid : tuple of int, default=(40, 40)
+    grid : tuple of int, default=(48, 48)
         Cells along each axis of the torus; any number of axes.
     window : int or tuple of int, default=(2, 2)
         Cells along each axis of the window that explains a token; an int stands for all axes.
@@ -109,7 +109,7 @@ class ComponentialGrid(GridModel):
 
     def __init__(
         self,
-        grid: Lengths = (40, 40),
+        grid: Lengths = (48, 48),
         window: Lengths = (2, 2),
         sections: Lengths | None = None,
         *,
