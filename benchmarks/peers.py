@@ -4,8 +4,8 @@ pip install tomotopy gensim
 COUNTINGGRIDS_DATA=... python benchmarks/peers.py [--corpus news] [--seconds 64] [--seeds 1] [--results peers.json]
 
 Every model is measured from its first usable state on. The clock stands still while a state is measured. A model ends
-when it gains nothing more, or after `--seconds` (models with many topics learn 2.5 times as long). Runs are kept in the file of results as they end: the same command
-goes on where it was stopped.
+when it gains nothing more, or after `--seconds` (models with many topics learn 2.5 times as long). Runs are kept in the
+file of results as they end: the same command goes on where it was stopped.
 """
 
 import argparse
