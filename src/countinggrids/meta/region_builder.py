@@ -161,16 +161,18 @@ class _Level:
         """Name regions by words that are not in the names of the regions that contain them."""
         names = self.builder.collection.vocabulary.names
         everywhere = self.counts.sum(axis=0)
-        found = []
+        inherited, found = {}, {}
         for i, parent in enumerate(self.parents):
             if parent is not None and self.parents.count(parent) == 1:
-                found.append(known[parent].name)  # the same cells
+                inherited[i] = known[parent].name  # the same cells
                 continue
             taken = {region_names.stem(word) for word in _ancestral_words(parent, known)}
             inside = self.counts[i]
             order = region_names.ranking(self.z[i], inside, everywhere - inside, self.usage[i], self.builder.may_name)
-            found.append(region_names.name_of(order, names, taken) or f"Region {self.ids[i]}")
-        return found
+            found[i] = region_names.name_of(order, names, taken) or f"Region {self.ids[i]}"
+        own = region_names.with_own_leads(list(found.values()), list(inherited.values()))
+        named = inherited | dict(zip(found, own, strict=True))
+        return [named[i] for i in range(len(self.parents))]
 
     def _label_names(self) -> list[str]:
         names = [

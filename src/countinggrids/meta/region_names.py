@@ -28,7 +28,7 @@ monday tuesday wednesday thursday friday saturday sunday january february march 
 october november december
 mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
 percent number numbers year years month months week weeks day days time times people based announced called found
-said says say told mrs inc corp ltd etc www http https com
+said says say told mrs inc corp ltd etc www http https com org net edu gov uucp article writes thanks
 """
 UNTELLING = ENGLISH | frozenset(_UNTELLING.split())
 """Function words, numbers, dates and abbreviations, which name nothing."""
@@ -99,6 +99,35 @@ def name_of(order: Sequence[int], names: Sequence[str], taken: set[str]) -> str:
         if len(chosen) == N_NAMING:
             break
     return ", ".join(chosen)
+
+
+def with_own_leads(names: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+    """Reorder the words of names so that, where possible, no two names begin with the same word.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Words joined by commas, the names of the largest regions first.
+    others : sequence of str, default=()
+        Names that stay as they are.
+
+    Returns
+    -------
+    names : list of str
+        The same words.
+
+    Examples
+    --------
+    >>> with_own_leads(["car, engine", "cars, dealer", "moon"])
+    ['car, engine', 'dealer, cars', 'moon']
+    """
+    leads = {stem(name.split(", ")[0]) for name in others}
+    found = []
+    for name in names:
+        words = sorted(name.split(", "), key=lambda word: stem(word) in leads)
+        leads.add(stem(words[0]))
+        found.append(", ".join(words))
+    return found
 
 
 def _repeats(one: str, other: str) -> bool:
