@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+import countinggrids as cg
 from countinggrids import reproduce
 from countinggrids.cli import app
 from countinggrids.data.items import Items
@@ -368,6 +369,17 @@ def striped(folder, rng, n):
             Image.fromarray((pixels.T if label == "across" else pixels).clip(0, 255).astype(np.uint8)).save(path)
             rows.append((path.name, label))
     return Items({"path": [name for name, _ in rows], "label": [label for _, label in rows]}, folder)
+
+
+@pytest.mark.parametrize("name", [*sequences.STANDING, "elastic grid 4x4"])
+def test_models_of_walks_can_be_tracked(name, rng):
+    places = np.repeat(["hall", "stairs", "yard"], 20)
+    chances = dict(zip(np.unique(places), rng.dirichlet(np.full(16 * 10, 0.1), 3), strict=True))
+    X = np.array([rng.multinomial(300, chances[place]) for place in places]).astype(float)
+    model = sequences.bag_models((0.3, 1.4, 1.0))[name]
+    tracker = cg.PlaceTracker(model).fit(X[::2], places[::2], [10, 10, 10])
+    q = tracker.filter(X[1::2], [10, 10, 10])
+    assert np.mean(tracker.classes_[q.argmax(axis=1)] == places[1::2]) > 0.9
 
 
 def test_scales_classify_stripes(experiment, rng, tmp_path):

@@ -60,8 +60,8 @@ class Epitome(WindowModel):
         None is plain EM, as published.
     init : {"auto", "uniform"}, default="auto"
         The first epitome: "uniform" has the mean of all pixels, and noise. "auto" also grows one, image by image, each
-        where it continues those before; that with the better objective is kept. All of 150 noise-free windows of an
-        image are found again so, half of them by annealing alone.
+        where it continues those before; that with the better objective is kept. At least 95% of 150
+        noise-free windows of a photo are found again so.
     eta : float, default=1.0
         Pseudocount of pixels in every cell, with the mean and variance of all images.
     max_iter : int, default=100

@@ -66,7 +66,8 @@ class StelEpitome(WindowModel):
         Number of segments.
     init : {"auto", "uniform"}, default="auto"
         The first epitome: "uniform" has noise only. "auto" also grows two, image by image, by their pixels and by the
-        differences of neighboring pixels, and keeps that with the best bound.
+        differences of neighboring pixels, and keeps that with the best bound. Noise-free windows of a scene of
+        segments are found again so; a photo has no segments of even color, and many of its windows are not.
     eta : float, default=1.0
         Pseudocounts of each stel in each cell.
     floor : float, default=0.05

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -56,6 +57,8 @@ CHOICES: dict[str, dict[str, Sequence[Any]]] = {
 """Settings to select from for each model, on training frames."""
 TORRALBA, IN_COLOR = "Torralba: Gaussians on Gist", "words and colors"
 REFERENCE = "counting grid 1x1"
+LEAST_PROBABILITY = 0.01
+"""Smallest probability of a place under the standing baselines."""
 IN_COLORS = ("counting grid 1x1", "counting grid 4x1", "mixture")
 """Models that also see colors."""
 
@@ -107,17 +110,49 @@ def bag_models(anneal: tuple[float, float, float]) -> dict[str, Any]:
     }
 
 
+class WithLogs(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Give a classifier with probabilities their logarithms, which `PlaceTracker` multiplies by a weight.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `predict_proba`.
+    """
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> "WithLogs":
+        """Fit the classifier."""
+        self.fitted_ = clone(self.estimator).fit(X, y)
+        self.classes_ = self.fitted_.classes_
+        return self
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log-probabilities; those of neighbors, which may be 0, have a lower bound."""
+        return np.log(np.maximum(self.fitted_.predict_proba(X), LEAST_PROBABILITY))
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable place."""
+        return np.asarray(self.fitted_.predict(X))
+
+
 def _standing() -> dict[str, Any]:
     """Return the baselines without a generative model, with their sections; all of them have probabilities."""
     few = {"n_neighbors": 3, "weights": "distance"}
     return {
-        "nearest neighbors, roots 1x1": (1, RootBags(), KNeighborsClassifier(**few)),
-        "nearest neighbors, TF-IDF 1x1": (1, TfidfBags(), KNeighborsClassifier(**few)),
-        "chi-squared SVM 1x1": (1, CalibratedClassifierCV(HistogramSVM(), ensemble=False, cv=3)),
-        "intersection SVM 4x4": (4, CalibratedClassifierCV(HistogramSVM("intersection"), ensemble=False, cv=3)),
+        "nearest neighbors, roots 1x1": (1, RootBags(), WithLogs(KNeighborsClassifier(**few))),
+        "nearest neighbors, TF-IDF 1x1": (1, TfidfBags(), WithLogs(KNeighborsClassifier(**few))),
+        "chi-squared SVM 1x1": (1, WithLogs(_calibrated("chi2"))),
+        "intersection SVM 4x4": (4, WithLogs(_calibrated("intersection"))),
         "logistic regression, roots 1x1": (1, RootBags(), LogisticRegression(C=10, max_iter=1000)),
         "logistic regression, roots 4x4": (4, RootBags(), LogisticRegression(C=10, max_iter=1000)),
     }
+
+
+def _calibrated(kernel: str) -> Any:
+    """Return an SVM with probabilities."""
+    return CalibratedClassifierCV(HistogramSVM(kernel), ensemble=False, cv=2)
 
 
 STANDING = tuple(_standing())
