@@ -272,3 +272,17 @@ def test_every_new_control_has_a_name_and_can_be_reached(visit):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id"))
     assert {"compare", "lasso", "select-view", "close", "compare-rest", "save-csv", "copy-ids"} <= reached
+
+
+def test_words_have_the_colors_of_their_places(visit, story_map):
+    page = visit("stories")
+    text = story_map.collection.items["text"][3]
+    known = {
+        "known": {"text": text},
+        "word_places": {word: [i % 10, i % 12] for i, word in enumerate(set(text.split()))},
+    }
+    page.route("**/item/3.json", lambda route: route.fulfill(body=json.dumps(known), content_type="application/json"))
+    page.evaluate("location.hash = '#item=3'")
+    page.wait_for_selector("#detail .placed")
+    assert page.locator("#detail .placed").all_inner_texts() == text.split()
+    assert len({node.get_attribute("style") for node in page.locator("#detail .placed").all()}) > 1

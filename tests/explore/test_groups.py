@@ -201,3 +201,14 @@ def test_counts_that_are_no_whole_numbers_are_not_exported(story_map):
     halved = ItemMap(story_map.model, story_map.collection)
     halved.feature_counts = story_map.feature_counts * 0.5
     assert counts_index.encode(halved, 10**6) is None
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_word_has_a_place_where_the_model_has_one_for_each(story_map):
+    texts = [" ".join(TOPICS["kitchen"].split()[:6] + TOPICS["harbor"].split()[: i % 6]) for i in range(30)]
+    collection = cg.Collection.from_texts(texts)
+    model = cg.ComponentialGrid((6, 6), (2, 2), max_iter=10, random_state=0).fit(collection)
+    found = views.item(ItemMap(model, collection), 3)["word_places"]
+    assert set(found) == set(texts[3].split())
+    assert all(0 <= row < 6 and 0 <= column < 6 for row, column in found.values())
+    assert views.item(story_map, 3)["word_places"] == {}

@@ -9,6 +9,7 @@ from countinggrids.core import relevance
 from countinggrids.explore.item_map import ItemMap, Posterior
 from countinggrids.explore.queries import positive_text
 from countinggrids.features.text import Words
+from countinggrids.models.componential import ComponentialGrid
 
 MOST_ITEMS = 60
 """Items listed for a window, or found by a search."""
@@ -103,6 +104,7 @@ def item(item_map: ItemMap, number: int) -> View:
     return summary(item_map, number) | {
         "known": known,
         "posterior": listed(item_map, item_map.posterior(number)),
+        "word_places": word_places(item_map, number),
         "features": _features_of_item(item_map, number),
         "neighbors": [summary(item_map, i) | {"distance": far} for i, far in neighbors(item_map, number)],
     }
@@ -178,6 +180,17 @@ def locate(item_map: ItemMap, source: Any) -> View:
     if not counts.nnz:
         raise ValueError("none of its features is known; expected at least one that the map has; try another.")
     return _located(item_map, counts)
+
+
+def word_places(item_map: ItemMap, number: int) -> View:
+    """Return the window of each word of an item, where the model has one for each; otherwise nothing."""
+    if not is_text(item_map) or not isinstance(item_map.model, ComponentialGrid):
+        return {}
+    names = item_map.collection.vocabulary.names
+    cells = item_map.model.assign(item_map.collection.counts[[number]])
+    rows, columns = np.unravel_index(cells.data - 1, item_map.grid)
+    words = [names[i % len(names)] for i in cells.indices.tolist()]
+    return {word: [row, column] for word, row, column in zip(words, rows.tolist(), columns.tolist(), strict=True)}
 
 
 def summary(item_map: ItemMap, number: int) -> View:

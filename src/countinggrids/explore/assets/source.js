@@ -34,7 +34,8 @@ class Served extends Source {
   }
 
   async known(item) {
-    return (await this.json(`item/${item}.json`)).known;
+    const { known, word_places: places } = await this.json(`item/${item}.json`);
+    return { ...known, places };
   }
 
   search(query) {
