@@ -27,6 +27,7 @@ ESTIMATORS = {
     "counting grid": (cg.CountingGrid(**GRID), BAGS, None),
     "counting grid with sections": (cg.CountingGrid(**GRID, sections=2, location_prior="uniform"), BAGS, None),
     "elastic grid": (cg.ElasticGrid(**GRID, sections=2, slack=1), BAGS, None),
+    "componential grid": (cg.ComponentialGrid((4, 4), (2, 2), **QUICK), BAGS, None),
     "mixture": (cg.MixtureOfUnigrams(3, **QUICK), BAGS, None),
     "spatial bag of words": (cg.SpatialBagOfWords(3, (2, 2), **QUICK), BAGS, None),
     "epitome of labels": (cg.DiscreteEpitome((4, 4), (2, 2), **QUICK, dtype="float64"), BAGS, None),

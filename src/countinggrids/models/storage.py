@@ -205,7 +205,8 @@ def _check_fit(fitted: Fitted, totals: tuple[int, ...], geometry: Geometry) -> N
         raise ValueError(f"the statistics of the fit have shapes {shapes}")
     if not all(np.isfinite(part).all() and (part >= 0).all() for part in parts) or not 0 < fitted.weight < np.inf:
         raise ValueError("the statistics of the fit hold numbers that no fit has")
-    _check_extra("fit.extra", fitted.extra, geometry)
+    if fitted.extra.size:  # a model may have extra parameters without statistics of them
+        _check_extra("fit.extra", fitted.extra, geometry)
 
 
 def _check_stream(stream: Stream, shape: tuple[int, ...], geometry: Geometry) -> None:
@@ -216,7 +217,8 @@ def _check_stream(stream: Stream, shape: tuple[int, ...], geometry: Geometry) ->
         raise ValueError(f"stream holds arrays of shapes {shapes}, or numbers that are not finite")
     if not 0 < stream.weight < np.inf or not 1 <= stream.n_batches < 2**53:
         raise ValueError(f"stream has weight {stream.weight} after {stream.n_batches} batches")
-    _check_extra("stream.extra", stream.extra, geometry)
+    if stream.extra.size:
+        _check_extra("stream.extra", stream.extra, geometry)
 
 
 def _untupled(value: Any) -> Any:
