@@ -91,6 +91,8 @@ def test_a_file_keeps_everything(rng, tmp_path):
     assert type(again.geometry_) is type(model.geometry_)
     np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
     assert again.perplexity(X) == model.perplexity(X)
+    model.partial_fit(X).save(tmp_path / "model")
+    np.testing.assert_array_equal(cg.load(tmp_path / "model").partial_fit(X).pi_, model.partial_fit(X).pi_)
 
 
 @pytest.mark.parametrize("batch_size", [None, 50])

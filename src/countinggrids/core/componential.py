@@ -152,7 +152,7 @@ def e_step(bags: Bags, windows: Mixtures, geometry: Geometry, pool: Pool) -> Sta
     A = bags.painted.planes(canvas)
     A += arrays.like(A, everywhere).reshape(-1, *(1,) * len(geometry.grid))
     A *= windows.h
-    return Statistics(A, usage.reshape(geometry.grid), objective)
+    return Statistics(A, usage.reshape(geometry.grid), objective, np.zeros(1))
 
 
 def first_extra(geometry: Geometry) -> Array:

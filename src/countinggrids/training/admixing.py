@@ -75,7 +75,7 @@ class DecayingBatches(AnnealingBatches):
         h = em.histograms(grid.pi, geometry.block(painted=True)) + em.SMALLEST
         h *= tokens / geometry.n_cells
         usage = np.full(geometry.grid, self.whole / geometry.n_cells)
-        self.past, self.n_batches, self.is_warm = Statistics(h, usage, 0.0), 1, True
+        self.past, self.n_batches, self.is_warm = Statistics(h, usage, 0.0, np.zeros(1)), 1, True
 
     def pace(self) -> float:
         """Return the step size of the next batch."""
