@@ -1,7 +1,7 @@
 """Place recognition: two walks, a tower and a panning camera, by every system, with and without the same filter.
 
 COUNTINGGRIDS_DATA is the folder of the data sets. Everything that is chosen is chosen on the reference walk. Usage:
-python benchmarks/recognition.py [gardens] [tower] [panning] [size] [--json FILE]
+python benchmarks/recognition.py [gardens] [tower] [panning] [size] [--only bags,Gist] [--json FILE]
 """
 
 import json
@@ -17,12 +17,15 @@ import common
 import countinggrids as cg
 from countinggrids import datasets
 from countinggrids.baselines import VLAD, FabMap, RootBags, SequenceMatcher, StandardizedVectors, TfidfBags
+from countinggrids.core.geometry import suggest
 from countinggrids.data.counts import coarsen
 from countinggrids.features import Codebook, DenseSIFT, Gist, image_files
 from countinggrids.features.bagger import bag
 from countinggrids.meta import precision_recall, recall_at, true_matches
 
 WORDS, FINE, SIDE, N_PANORAMAS = 200, (4, 4), 320, 12
+ONLY = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else [""]
+"""Systems whose names begin so."""
 HEADER = ("system", "recall@1, %", "filtered, %", "recall@5, %", "area", "area filtered", "gamma", "ms a frame")
 
 
@@ -30,7 +33,11 @@ def bags_of(walks, words=WORDS):
     """Return counts at FINE sections of each walk, with a codebook of the first."""
     sift, book = DenseSIFT(max_side=SIDE), Codebook(words, random_state=0)
     book.fit(sift.transform(walks[0]))
-    return [np.asarray(bag(book.transform(sift.transform(walk)), FINE, words)) for walk in walks]
+    return [bag(book.transform(sift.transform(walk)), FINE, words).toarray() for walk in walks]
+
+
+def is_wanted(name):
+    return name.startswith(tuple(ONLY))
 
 
 def at(counts, sections, words=WORDS):
@@ -41,7 +48,7 @@ def systems(reference, query, n_frames):
     """Return the systems by name, each with what it compares; the grid has the default size for so many frames."""
     pairs = {s: (at(reference, s), at(query, s)) for s in ((1, 1), (2, 1), (4, 4))}
     grid = cg.PlaceRecognizer("grid", sections=(2, 1), random_state=0)
-    side = cg.core.geometry.suggest(n_frames, WORDS, (2, 1), None)
+    side = suggest(n_frames, WORDS, (2, 1), None)
     cells = cg.GridNeighbors(cg.CountingGrid(*side, (2, 1), random_state=0), metric="cells")
     overlap = cg.GridNeighbors(cg.CountingGrid(*side, (2, 1), random_state=0), gamma=0.3)
     scaled = tuple(cg.BagScaler(100, 0.7).fit_transform(each) for each in pairs[2, 1])
@@ -52,11 +59,11 @@ def systems(reference, query, n_frames):
         "TF-IDF 4x4": (TfidfBags(), pairs[4, 4]),
         "FAB-MAP 4x4": (FabMap(), pairs[4, 4]),
         "sequences of bags 2x1": (SequenceMatcher(), pairs[2, 1]),
-        "grid 2x1, best cells": (cells, scaled),
-        "grid 2x1, overlap": (overlap, scaled),
-        "grid 2x1, likelihood": (grid, pairs[2, 1]),
-        "recognize, 2x1": (cg.PlaceRecognizer(sections=(2, 1), random_state=0), pairs[2, 1]),
-        "recognize, 4x4": (cg.PlaceRecognizer(sections=FINE, random_state=0), pairs[4, 4]),
+        "grid 2x1 cells": (cells, scaled),
+        "grid 2x1 overlap": (overlap, scaled),
+        "grid 2x1 likelihood": (grid, pairs[2, 1]),
+        "recognize 2x1": (cg.PlaceRecognizer(sections=(2, 1), random_state=0), pairs[2, 1]),
+        "recognize 4x4": (cg.PlaceRecognizer(sections=FINE, random_state=0), pairs[4, 4]),
     }
 
 
@@ -101,13 +108,18 @@ def gardens():
         reference, query = bags_of(walks)
         n = len(walks[0])
         matches = true_matches(np.arange(n), n, 2)
-        found = {name: measured(m, *pair, matches) for name, (m, pair) in systems(reference, query, n).items()}
-        gist = [Gist().transform(walk) for walk in walks]
-        found["Gist"] = measured(StandardizedVectors(), *gist, matches)
-        sift = DenseSIFT(max_side=SIDE)
-        vlad = VLAD(64, random_state=0).fit(sift.transform(walks[0]))
-        vectors = [vlad.reference_, vlad.transform(sift.transform(walks[1]))]
-        found["VLAD"] = measured(Vectors(), *vectors, matches)
+        found = {
+            name: measured(m, *pair, matches)
+            for name, (m, pair) in systems(reference, query, n).items()
+            if is_wanted(name)
+        }
+        if is_wanted("Gist"):
+            found["Gist"] = measured(StandardizedVectors(), *(Gist().transform(walk) for walk in walks), matches)
+        if is_wanted("VLAD"):
+            sift = DenseSIFT(max_side=SIDE)
+            vlad = VLAD(64, random_state=0).fit(sift.transform(walks[0]))
+            vectors = [vlad.reference_, vlad.transform(sift.transform(walks[1]))]
+            found["VLAD"] = measured(Vectors(), *vectors, matches)
     common.table("Gardens Point, day left to day right: CPU time a frame, features excluded", HEADER, rows_of(found))
     new = new_places(at(reference, (2, 1)), at(query, (2, 1)))
     print(f"\n  new places, half of the reference left out: {new}")
@@ -150,9 +162,9 @@ def tower():
             paths = [items.path(i) for i in range(len(items))]
             sift, book = DenseSIFT(), Codebook(WORDS, random_state=0)
             book.fit(sift.transform([paths[i] for i in np.flatnonzero(is_train)]))
-            counts = at(np.asarray(bag(book.transform(sift.transform(paths)), FINE, WORDS)), (4, 1))
+            counts = at(bag(book.transform(sift.transform(paths)), FINE, WORDS).toarray(), (4, 1))
             scaled = cg.BagScaler(100, 0.7).fit_transform(counts)
-            side = cg.core.geometry.suggest(int(is_train.sum()), WORDS, (4, 1), None)
+            side = suggest(int(is_train.sum()), WORDS, (4, 1), None)
             candidates = {
                 "bags 4x1": (RootBags(), counts),
                 "TF-IDF 4x1": (TfidfBags(), counts),
@@ -168,6 +180,8 @@ def tower():
             }
             lengths = [items.take(which).run_lengths() for which in (is_train, ~is_train)]
             for name, (matcher, X) in candidates.items():
+                if not is_wanted(name):
+                    continue
                 tracker = cg.PlaceTracker(matcher).fit(X[is_train], labels[is_train], lengths[0])
                 y, X = labels[~is_train], X[~is_train]
                 found.setdefault(name, []).append((tracker.score(X, y, [1] * len(y)), tracker.score(X, y, lengths[1])))
@@ -194,6 +208,8 @@ def panning():
         walks.append([(0.7 * each + rng.normal(0, 25, each.shape)).clip(0, 255).astype(np.uint8) for each in noisy])
         reference, query = bags_of(walks)
         for name, (matcher, pair) in systems(reference, query, n).items():
+            if not is_wanted(name):
+                continue
             found.setdefault(name, []).append(measured(matcher, *pair, matches))
     rows = []
     for name, each in found.items():
@@ -212,7 +228,6 @@ def size(n=100_000):
     places = (1 - part) * anchors[along.astype(int)].astype(np.float32)
     places += part * anchors[along.astype(int) + 1].astype(np.float32)
     walk = rng.poisson(1000 * places).astype(np.float32)
-    before = common.peak()
     tracker = cg.PlaceTracker(RootBags(), gamma=0.5).fit(walk)
     online, times = tracker.begin(), []
     for t in range(40):
@@ -222,7 +237,6 @@ def size(n=100_000):
     found = {
         "reference_frames": n,
         "kept_megabytes": tracker.classifier_.reference_.nbytes / 2**20,
-        "peak_megabytes": common.peak() - before,
         "cpu_seconds_a_frame": float(np.median(times)),
         "found": int(probabilities.argmax()),
     }
