@@ -96,12 +96,12 @@ def skip_inherited(app: Any, what: str, name: str, obj: Any, skip: bool, options
 def escape_marks(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Escape stars and final underscores, as in (*grid, n_features) and n_iter_, which would be markup."""
     for number, line in enumerate(lines):
-        if "`" in line or line.lstrip().startswith((">>>", "...")):
-            continue
         before, colon, after = line.partition(" : ")
-        text = after if colon else before
-        text = re.sub(r"(?<=\w)_(?=[\s,.)]|$)", r"\_", re.sub(r"(?<=[(,] )\*|(?<=\()\*", r"\*", text))
-        lines[number] = f"{before}{colon}{text}" if colon else text
+        if line.lstrip().startswith((">>>", "...")):
+            continue
+        parts = re.split(r"(`+[^`]*`+)", after if colon else before)
+        parts[::2] = [re.sub(r"(?<=\w)_(?=[\s,.)]|$)|\*", r"\\\g<0>", part) for part in parts[::2]]
+        lines[number] = f"{before}{colon}{''.join(parts)}" if colon else "".join(parts)
 
 
 def setup(app: Any) -> None:
