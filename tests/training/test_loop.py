@@ -4,10 +4,15 @@ import scipy.sparse as sp
 
 from cases import POOL, as_bags, statistics_of
 from countinggrids import CountingGrid
+from countinggrids.backends import ThreadsBackend
 from countinggrids.core import em
 from countinggrids.core.geometry import Geometry
-from countinggrids.core.schedule import Annealing, Pseudocounts, critical_beta
+from countinggrids.core.schedule import Annealing, Pseudocounts, Schedule, critical_beta
+from countinggrids.data.table import Table
+from countinggrids.kernels.threads import Threads, use
+from countinggrids.training import initialization
 from countinggrids.training.initialization import downsampled, upsampled
+from countinggrids.training.loop import PATIENCE, TrainingState, run_em
 
 
 @pytest.fixture
@@ -94,3 +99,49 @@ def test_automatic_pseudocounts_follow_the_mean_histogram_up_to_their_limit():
     limited = Pseudocounts(None, 0.2, at_most=0.1).of(totals, 5)
     assert limited.sum() == pytest.approx(0.1 * np.sqrt(effective))
     np.testing.assert_allclose(Pseudocounts(0.3).of(totals, 5), 0.3)
+
+
+def test_the_best_grid_on_held_out_bags_is_kept(rng):
+    X = rng.poisson(0.5, (60, 12)).astype("f4")
+    geometry, backend = Geometry.of((6, 6), 2), ThreadsBackend()
+    chunks = backend.prepare(Table.of(X), np.ones(60, "f4"), 12, geometry)
+    pi = em.normalize(1 + rng.random((12, 6, 6)), 1, backend.pool).astype("f4")
+    start = em.Grid(pi, np.full((6, 6), -np.log(36), "f4"))
+    seen, scores = [], iter([1.0, 3.0, 5.0, 4.0, 4.5, *[0.0] * 20])
+    how = Schedule(None, Pseudocounts(None), Pseudocounts(None, 0.2), "uniform", 50, 0.0, is_validated=True)
+
+    def score(grid):
+        seen.append(grid.pi.copy())
+        return next(scores)
+
+    state = TrainingState.start(start)
+    result = run_em(chunks, state, geometry, how, backend, lambda *_: None, validation=score)
+    assert result.has_converged
+    assert len(result.history) == 3 + PATIENCE
+    assert result.score == 5.0
+    np.testing.assert_array_equal(result.grid.pi, seen[2])
+
+
+def test_held_out_bags_have_tokens_and_weight_and_are_few(rng):
+    X = rng.poisson(1.0, (3000, 5)).astype("f4")
+    X[:100] = 0
+    weights = np.ones(3000, "f4")
+    weights[100:200] = 0
+    rows = initialization.held_out(Table.of(X), weights)
+    assert len(rows) == int(initialization.VALIDATION_FRACTION * np.count_nonzero(weights * X.sum(axis=1)))
+    assert (weights[rows] * X[rows].sum(axis=1) > 0).all()
+    assert not len(initialization.held_out(Table.of(X[:900]), weights[:900]))
+
+
+def test_a_validated_fit_ends_on_all_bags_and_is_the_same_on_any_number_of_threads(rng):
+    X = rng.multinomial(30, rng.dirichlet(np.full(40, 0.2), 12)[rng.integers(12, size=1100)][0], 1100)
+    fits = []
+    for n_threads in (1, 2):
+        numbers = []
+        with use(Threads(n_threads)):
+            model = CountingGrid((8, 8), 4, random_state=0, init="uniform", max_iter=60, tol=1e-3)
+            model.fit(X, callback=lambda now, numbers=numbers: numbers.append((now.stage, now.number)))
+        learning = [number for stage, number in numbers if stage == "learning"]
+        assert learning == list(range(1, model.n_iter_ + 1))
+        fits.append(model.pi_.tobytes())
+    assert fits[0] == fits[1]

@@ -16,6 +16,12 @@ RATE, QUICK_RATE = 1.01, 1.05
 """Growth of beta in one iteration: while the layout forms, and after that."""
 BATCH_RATE, BATCH_QUICK_RATE = 1.02, 1.07
 """The same for stepwise EM, where a batch changes the grid more than an iteration over all bags does."""
+GRADUAL = 0.02
+"""Critical beta below which the layout forms gradually, all the way to a beta near 1, as that of real texts does."""
+GRADUAL_RATE, FORMING_RATE, KEEPING_RATE = 1.1, 1.06, 1.12
+"""Growth of beta for such bags: on the smallest grid, on the next one, where the layout forms, and on the full grid."""
+GRADUALLY_FORMED, KEEPING = 100.0, 50.0
+"""Beta at which such a layout has formed, and at which the full grid goes on, in units of the critical beta."""
 FORMED = 3.0
 """Beta at which the layout has formed, in units of the critical beta."""
 CRITICAL_BAGS = 10_000
@@ -130,6 +136,12 @@ class Schedule:
         Change of the objective per token at which the last phase ends.
     has_batches : bool, default=False
         Whether iterations use batches of bags during annealing.
+    is_validated : bool, default=False
+        Whether bags that are held out tell when the last phase ends.
+    is_skippable : bool, default=False
+        Whether they may end the run during the annealing too.
+    given : tuple of Phase, default=()
+        Phases that replace those of the annealing.
     """
 
     annealing: Annealing | None
@@ -139,17 +151,39 @@ class Schedule:
     max_iter: int
     tol: float
     has_batches: bool = False
+    is_validated: bool = False
+    is_skippable: bool = False
+    given: tuple[Phase, ...] = ()
+
+    @property
+    def is_gradual(self) -> bool:
+        """Whether the layout forms gradually."""
+        return self.annealing is not None and self.is_validated and self.annealing.start < GRADUAL
 
     def for_candidates(self) -> "Schedule":
         """Return the schedule of candidates on a small grid, which end once the layout has formed."""
         return replace(self, settled=self.forming, tol=10 * self.tol)
 
-    def for_refining(self) -> "Schedule":
-        """Return the schedule of the full grid, which starts from an upsampled layout."""
+    def for_forming(self) -> "Schedule":
+        """Return the schedule of a grid between the smallest and the full one, on which a layout forms gradually."""
         assert self.annealing is not None
-        start = min(self.annealing.end, REFINING * self.annealing.start)
+        start, end = (min(1.0, times * self.annealing.start) for times in (REFINING, GRADUALLY_FORMED))
+        betas = Annealing(start, FORMING_RATE, end).within(self.max_iter).betas()
+        return self.for_phases([Phase(beta, self.forming, np.inf) for beta in betas])
+
+    def for_refining(self, is_formed: bool = False) -> "Schedule":
+        """Return the schedule of the full grid, which starts from an upsampled layout, formed gradually or not."""
+        assert self.annealing is not None
+        start = min(self.annealing.end, (KEEPING if is_formed else REFINING) * self.annealing.start)
         rate = BATCH_QUICK_RATE if self.has_batches else QUICK_RATE
-        return replace(self, annealing=Annealing(start, rate, self.annealing.end).within(self.max_iter // 2))
+        if is_formed:
+            rate = KEEPING_RATE
+        annealing = Annealing(start, rate, self.annealing.end).within(self.max_iter // 2)
+        return replace(self, annealing=annealing, is_skippable=is_formed)
+
+    def for_phases(self, phases: list[Phase]) -> "Schedule":
+        """Return a schedule of given phases of one iteration each."""
+        return replace(self, given=tuple(phases), max_iter=len(phases), is_validated=False)
 
     def for_comparing(self, n_iterations: int) -> "Schedule":
         """Return a schedule that ends after some iterations."""
@@ -163,12 +197,15 @@ class Schedule:
     def phases(self) -> list[Phase]:
         """List the phases. The layout settles before the pseudocounts are weakened.
 
-        Not so with batches, where settling takes a third of the time and does not improve the result.
+        Not so with batches, where settling takes a third of the time and does not improve the result, and not where
+        bags are held out, which tell when to go on.
         """
+        if self.given:
+            return list(self.given)
         if self.annealing is None:
             return [Phase(1.0, self.settled, self.tol)]
         phases = [Phase(beta, self.forming, np.inf) for beta in self.annealing.betas()]
-        if self.forming != self.settled and not self.has_batches:
+        if self.forming != self.settled and not (self.has_batches or self.is_validated):
             phases.append(Phase(self.annealing.end, self.forming, 10 * self.tol))
         return [*phases, Phase(self.annealing.end, self.settled, self.tol)]
 

@@ -162,7 +162,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
                 self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
                 for number in range(self.n_init)
             ]
-            best = max(results, key=lambda result: result.history[-1])
+            best = max(results, key=lambda result: result.score)
             chunks, total = backend.prepare(*bags, geometry), float(weights.sum(dtype=float))
             self._from_fit = stepwise.fitted_of(chunks, total, best.grid, geometry, self._beta(), backend)
         self._keep(best.grid, geometry)

@@ -24,10 +24,10 @@ from countinggrids.data.locks import Lock
 from countinggrids.data.readers import paths_of
 from countinggrids.data.table import Table
 from countinggrids.kernels.threads import one_blas_thread
-from countinggrids.training.loop import TrainingResult, TrainingState, run_em
+from countinggrids.training.loop import Best, TrainingResult, TrainingState, run_em
 from countinggrids.training.restart import Runs
 
-FORMAT, VERSION = "checkpoint", 4
+FORMAT, VERSION = "checkpoint", 5
 TIME_FRACTION = 0.1
 """Largest fraction of the time that is spent on writing; iterations in between are not written."""
 TOLERANCE = 1e-3
@@ -94,7 +94,7 @@ class Checkpoint(Runs):
         shapes = [(each.pi.shape, each.pi.dtype, each.log_prior.shape, each.extra.shape) for each in both]
         if shapes[0] != shapes[1]:
             raise ValueError(f"{self.path} holds a grid of {shapes[0]}, expected {shapes[1]}; delete it to start anew.")
-        phase = stored.phase if isinstance(stored, TrainingState) else 0
+        phase = stored.phase
         if not 1 <= len(stored.history) <= schedule.max_iter or not 0 <= phase < len(schedule.phases()):
             raise ValueError(
                 f"{self.path} stopped in phase {phase} after {len(stored.history)} iterations, expected at most "
@@ -114,8 +114,12 @@ class Checkpoint(Runs):
         if self.running is not None:
             arrays |= _arrays("running", self.running.grid, self.running.history)
             arrays["running.place"] = np.array([self.running.phase, self.running.previous], np.float64)
+            if self.running.best is not None:
+                grid, *place = self.running.best
+                arrays |= _arrays("best", grid, place)
         facts = {"format": FORMAT, "version": VERSION, "identity": self.identity}
         facts["converged"] = [result.has_converged for result in self.finished]
+        facts["ends"] = [[result.phase, result.score] for result in self.finished]
         facts["rng"] = [self.rng_state[name] for name in ("has_gauss", "gauss")] + [self.rng_state["state"]["pos"]]
         try:
             container.write(self.path, facts, arrays)
@@ -137,11 +141,13 @@ class Checkpoint(Runs):
         arrays = {name: np.array(array) for name, array in stored.items()}
         _check_same(self.path, facts.get("identity"), self.identity)
         try:
-            for number, has_converged in enumerate(facts["converged"]):
-                self.finished.append(TrainingResult(*_grid(f"finished.{number}", arrays), bool(has_converged)))
+            for number, (has_converged, end) in enumerate(zip(facts["converged"], facts["ends"], strict=True)):
+                result = (*_grid(f"finished.{number}", arrays), bool(has_converged), int(end[0]), float(end[1]))
+                self.finished.append(TrainingResult(*result))
             if "running.place" in arrays:
                 phase, previous = arrays["running.place"].tolist()
-                self.running = TrainingState(*_grid("running", arrays), int(phase), previous)
+                best = _best(arrays) if "best.pi" in arrays else None
+                self.running = TrainingState(*_grid("running", arrays), int(phase), previous, best)
             has_gauss, gauss, position = _checked_rng(arrays["rng.key"], *facts["rng"])
             key = {"key": arrays["rng.key"], "pos": position}
             self.rng_state |= {"state": key, "has_gauss": has_gauss, "gauss": gauss}
@@ -219,6 +225,11 @@ def _is_normalized(grid: Grid, n_groups: int) -> bool:
     sums = grid.pi.sum(axis=0, dtype=np.float64) / n_groups
     total = np.exp(grid.log_prior.astype(np.float64)).sum()
     return bool(grid.pi.min() >= 0 and np.abs(sums - 1).max() <= TOLERANCE and abs(total - 1) <= TOLERANCE)
+
+
+def _best(arrays: container.Arrays) -> Best:
+    grid, (score, number, phase) = _grid("best", arrays)
+    return Best(grid, score, int(number), int(phase))
 
 
 def _grid(name: str, arrays: container.Arrays) -> tuple[Grid, list[Any]]:

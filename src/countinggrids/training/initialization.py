@@ -15,10 +15,14 @@ from countinggrids.data.table import Table
 from countinggrids.data.validation import check_eta, check_init
 from countinggrids.kernels.threads import default
 
-N_CANDIDATES = 8
-"""Number of candidates on the small grid."""
+N_CANDIDATES, N_GRADUAL_CANDIDATES = 8, 1
+"""Number of candidates on the small grid; one where layouts form gradually: those end nearly alike."""
 CANDIDATE_BAGS, BATCH_CANDIDATE_BAGS = 5_000, 20_000
 """Largest number of bags that candidates are trained on, without and with batches."""
+VALIDATION_FRACTION, MOST_VALIDATION_BAGS, FEWEST_VALIDATED = 0.02, 500, 1000
+"""Fraction of the bags that are held out to tell when to stop, their largest number, and from how many bags on."""
+FINISHING = 3
+"""Iterations over all bags, held-out ones included, at the end."""
 UPSAMPLING_NOISE = 0.1
 """Relative noise that makes the copies of an upsampled cell differ."""
 
@@ -92,6 +96,8 @@ def automatic_annealing(
     whole = coarsen(table.take(some), n_features, (table.shape[1] // n_features,), (1,))
     start = min(1.0, schedule.critical_beta(whole, weights[some]))
     rate = schedule.BATCH_RATE if has_batches else schedule.RATE
+    if not has_batches and start < schedule.GRADUAL and table.shape[0] >= FEWEST_VALIDATED:
+        return Annealing(start, schedule.GRADUAL_RATE, 1.0).within(max_iter * 3 // 5)
     return Annealing(start, rate, 1.0, schedule.FORMED * start).within(max_iter * 3 // 5)
 
 
@@ -100,3 +106,12 @@ def counted(table: Table, weights: Array, rows: Array) -> Array:
     if (weights[rows] * table.tokens[rows]).any():
         return rows
     return np.flatnonzero(weights * table.tokens)[: len(rows)]
+
+
+def held_out(table: Table, weights: Array) -> Array:
+    """Draw the bags that tell when to stop, always the same ones, among those with tokens and weight."""
+    counted = np.flatnonzero(weights * table.tokens)
+    if len(counted) < FEWEST_VALIDATED:
+        return counted[:0]
+    n_bags = min(MOST_VALIDATION_BAGS, int(VALIDATION_FRACTION * len(counted)))
+    return np.sort(np.random.default_rng(1).permutation(counted)[:n_bags])

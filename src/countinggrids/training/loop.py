@@ -15,6 +15,21 @@ Observer = Callable[[int, float, float, Grid], Any]
 """Called with the number of the iteration, beta, the objective and the grid; a true result stops the run."""
 
 
+PATIENCE = 5
+"""Iterations without a better score of held-out bags after which a run ends."""
+Validation = Callable[[Grid], float]
+"""Scores a grid on bags that are held out: the higher, the better."""
+
+
+class Best(NamedTuple):
+    """The best grid that was seen, its score on held-out bags, its iteration and its phase."""
+
+    grid: Grid
+    score: float
+    number: int
+    phase: int
+
+
 class TrainingState(NamedTuple):
     """Where a run of EM stands between two iterations."""
 
@@ -22,6 +37,7 @@ class TrainingState(NamedTuple):
     history: list[float]
     phase: int
     previous: float  # the objective before, within the phase
+    best: Best | None = None
 
     @classmethod
     def start(cls, grid: Grid) -> "TrainingState":
@@ -30,11 +46,16 @@ class TrainingState(NamedTuple):
 
 
 class TrainingResult(NamedTuple):
-    """What a run of EM ends with."""
+    """What a run of EM ends with: the last grid or, where bags are held out, the best one, its phase and its score.
+
+    Without such bags the score is the last objective.
+    """
 
     grid: Grid
     history: list[float]
     has_converged: bool
+    phase: int
+    score: float
 
 
 class Batches(Protocol):
@@ -52,6 +73,7 @@ def run_em(
     observer: Observer,
     keep: Callable[[TrainingState], None] = lambda _: None,
     batches: Batches | None = None,
+    validation: Validation | None = None,
 ) -> TrainingResult:
     """Run EM until the objective settles, the observer stops it, or the iterations are used up.
 
@@ -73,16 +95,19 @@ def run_em(
         Called after iterations with the state from which training can resume.
     batches : Batches, default=None
         Stepwise EM: an iteration of the annealing uses one batch of bags, later ones all bags.
+    validation : callable, default=None
+        Scores grids of the last phase and, if the schedule allows it, of the annealing; the run ends once there is no
+        better one.
 
     Returns
     -------
     result : TrainingResult
         Parameters, objective of every iteration, and whether EM has converged.
     """
-    _, history, phase, previous = state
+    _, history, phase, previous, best = state
     grid = backend.place(state.grid)
     phases = schedule.phases()
-    has_converged = False
+    last, has_converged = len(phases) - 1, False
     for number in range(len(history) + 1, schedule.max_iter + 1):
         now = phases[phase]
         is_stepwise = batches is not None and now.tol == np.inf
@@ -96,16 +121,30 @@ def run_em(
         del statistics  # its memory is free for the next ones
         check_finite(objective, number)
         history = [*history, objective]
+        if phase == last or schedule.is_skippable:
+            best = _better(best, grid, validation, number, phase)
         if observer(number, now.beta, objective, grid):
             break
+        # The first grid, an upsampled layout, may be better than those that follow at once.
+        is_late = best is not None and best.number > 1 and number - best.number >= PATIENCE
         has_settled = now.has_settled(objective, previous)
-        has_converged = has_settled and phase + 1 == len(phases)
+        has_converged = is_late or (has_settled and phase == last)
         if has_converged:
             break
         phase, previous = (phase + 1, -np.inf) if has_settled else (phase, objective)
         if not is_stepwise:
-            keep(TrainingState(grid, history, phase, previous))
-    return TrainingResult(grid.fetched(), history, has_converged)
+            keep(TrainingState(grid, history, phase, previous, best))
+    if best is not None:
+        return TrainingResult(best.grid.fetched(), history, has_converged, best.phase, best.score)
+    return TrainingResult(grid.fetched(), history, has_converged, phase, history[-1])
+
+
+def _better(best: Best | None, grid: Grid, validation: Validation | None, number: int, phase: int) -> Best | None:
+    """Return the better of the best grid so far and another one, or None without held-out bags."""
+    if validation is None:
+        return None
+    score = validation(grid)
+    return Best(grid, score, number, phase) if best is None or score > best.score else best
 
 
 def m_step(

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from countinggrids.backends import Backend
+from countinggrids.core import steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid
 from countinggrids.core.geometry import Geometry
@@ -16,7 +17,7 @@ from countinggrids.data.table import Table
 from countinggrids.training import embedding, initialization
 from countinggrids.training.callbacks import Callback, Iteration
 from countinggrids.training.embedding import Candidate, Landmarks, Layout
-from countinggrids.training.loop import Observer, TrainingResult, TrainingState, run_em
+from countinggrids.training.loop import Observer, TrainingResult, TrainingState, Validation, run_em
 from countinggrids.training.stepwise import AnnealingBatches
 
 
@@ -72,6 +73,7 @@ class Restart:
     batch_size: int | None
     backend: Backend
     number: int
+    is_stopped: bool = False
 
     def run(self) -> TrainingResult:
         """Find a first grid, from the distances of the bags or by annealed candidates, and train it."""
@@ -130,25 +132,81 @@ class Restart:
         """Train candidates if that saves work, then the full grid."""
         model = self.model
         is_automatic = isinstance(model.anneal, str) and isinstance(model.init, str)
+        rows = self._held_out(how) if is_automatic and stage == "learning" else np.zeros(0, np.int64)
+        weights = self.weights.copy()
+        weights[rows] = 0
+        rest = replace(self, weights=weights)
+        how = replace(how, is_validated=len(rows) > 0)
         small = initialization.downsampled(geometry) if is_automatic and how.annealing else None
         if small is None:
             grid = initialization.first_grid(model, self.rng, geometry, self.n_features)
         else:
-            best = self._best_candidate(small, how)
-            grid = initialization.upsampled(best, geometry, self.rng, self.backend.pool)
-            how = how.for_refining()
+            # Where the annealing is not cut short, the scores that count come long after the candidates.
+            source = rest if how.is_gradual else self
+            grid, is_formed = source._formed(geometry, source._best_candidate(small, how), how)
+            grid = initialization.upsampled(grid, geometry, self.rng, self.backend.pool)
+            how = how.for_refining(is_formed)
+        if len(rows):
+            return self._validated(rows, rest, geometry, how, grid)
         return self._run(stage, 0, self.table, self.weights, geometry, how, grid, self.backend)
+
+    def _held_out(self, how: Schedule) -> Array:
+        """Draw the bags that tell when to stop, none where there are few bags or iterations, or batches."""
+        if how.annealing is None or how.has_batches or how.max_iter <= 10 * initialization.FINISHING:
+            return np.zeros(0, np.int64)
+        return initialization.held_out(self.table, self.weights)
+
+    def _formed(self, geometry: Geometry, grid: Grid, how: Schedule) -> tuple[Grid, bool]:
+        """Let a layout that forms gradually do so on a grid between the smallest and the full one, if there is one."""
+        middle = initialization.downsampled(geometry, max(geometry.window) // 2) if how.is_gradual else None
+        if middle is None or middle.n_cells <= prod(grid.log_prior.shape):
+            return grid, False
+        some = self._drawn(initialization.BATCH_CANDIDATE_BAGS)
+        start = initialization.upsampled(grid, middle, self.rng, self.backend.pool)
+        what = ("candidates", 0, Table.of(self.table.take(some)), self.weights[some], middle, how.for_forming(), start)
+        return self._run(*what, self.backend.local).grid, True
+
+    def _validated(self, rows: Array, rest: "Restart", geometry: Geometry, how: Schedule, grid: Grid) -> TrainingResult:
+        """Train the full grid on the rest as long as bags that are held out gain by it, then shortly on all bags."""
+        local, step = self.backend.local, steps.of(geometry)
+        part = (Table.of(self.table.take(rows)), self.weights[rows], self.n_features, geometry)
+        chunks = list(local.iter_chunks(*part))
+
+        def score(now: Grid) -> float:
+            windows = step.windows_of(now, geometry, 1.0, local.pool)
+            posteriors = (step.posterior(bags.matched, windows, local.pool) for bags in chunks)
+            return sum(
+                float(bags.weights @ log_likelihood)
+                for bags, (_, log_likelihood) in zip(chunks, posteriors, strict=True)
+            )
+
+        finishing = initialization.FINISHING
+        how = replace(how, max_iter=how.max_iter - finishing)
+        result = rest._run("learning", 0, rest.table, rest.weights, geometry, how, grid, rest.backend, score)
+        if rest.is_stopped:
+            return result
+        last = how.for_phases([how.phases()[result.phase]._replace(tol=np.inf)] * finishing)
+        done = len(result.history)
+        after = self._run(
+            "learning", 0, self.table, self.weights, geometry, last, result.grid, self.backend, n_before=done
+        )
+        return result._replace(grid=after.grid, history=result.history + after.history)
+
+    def _drawn(self, most: int) -> Array:
+        """Draw some of the bags."""
+        drawn = np.sort(self.rng.permutation(self.table.shape[0])[:most])
+        return initialization.counted(self.table, self.weights, drawn)
 
     def _best_candidate(self, small: Geometry, how: Schedule) -> Grid:
         """Train several small grids on some of the bags; return the one with the best objective."""
-        most = initialization.BATCH_CANDIDATE_BAGS if how.has_batches else initialization.CANDIDATE_BAGS
-        drawn = np.sort(self.rng.permutation(self.table.shape[0])[:most])
-        some = initialization.counted(self.table, self.weights, drawn)
+        some = self._drawn(initialization.BATCH_CANDIDATE_BAGS if how.has_batches else initialization.CANDIDATE_BAGS)
         table, weights = Table.of(self.table.take(some)), self.weights[some]
+        n_candidates = initialization.N_GRADUAL_CANDIDATES if how.is_gradual else initialization.N_CANDIDATES
+        how = replace(how, is_validated=False).for_candidates()
         results = []
-        for candidate in range(initialization.N_CANDIDATES):
+        for candidate in range(n_candidates):
             first = initialization.first_grid(self.model, self.rng, small, self.n_features)
-            what = ("candidates", candidate, table, weights, small, how.for_candidates(), first)
+            what = ("candidates", candidate, table, weights, small, how, first)
             results.append(self._run(*what, self.backend.local))
         return max(results, key=lambda result: result.history[-1]).grid
 
@@ -162,21 +220,25 @@ class Restart:
         how: Schedule,
         grid: Grid,
         backend: Backend,
+        validation: Validation | None = None,
+        n_before: int = 0,
     ) -> TrainingResult:
         """Make one run of EM."""
-        observe = self._observer(stage, candidate)
+        observe = self._observer(stage, candidate, n_before)
         bags = (table, weights, self.n_features, geometry)
         batches = None
         if self.batch_size is not None and self.batch_size < table.shape[0]:
             batches = AnnealingBatches(*bags, self.batch_size, self.rng, backend)
         rest = {"geometry": geometry, "schedule": how, "backend": backend, "observer": observe, "batches": batches}
+        rest["validation"] = validation
         return self.runs.run(backend.prepare(*bags), grid, **rest)
 
-    def _observer(self, stage: str, candidate: int) -> Observer:
-        """Return what calls the callback after every iteration of a run."""
+    def _observer(self, stage: str, candidate: int, n_before: int = 0) -> Observer:
+        """Return what calls the callback after every iteration of a run that follows some others."""
 
         def observe(number: int, beta: float, objective: float, now: Grid) -> Any:
-            position = (stage, self.number, candidate, number, self.model.max_iter)
-            return self.callback(Iteration(*position, beta, objective, now))
+            position = (stage, self.number, candidate, n_before + number, self.model.max_iter)
+            self.is_stopped = bool(self.callback(Iteration(*position, beta, objective, now)))
+            return self.is_stopped
 
         return observe
