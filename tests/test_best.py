@@ -32,7 +32,8 @@ def test_the_full_grid_starts_from_the_best_candidate():
     class Scored(restart.Runs):
         def run(self, chunks, start, **how):
             started.append(start)
-            return loop.TrainingResult(start, [next(values)], True)
+            score = next(values)
+            return loop.TrainingResult(start, [score], True, 0, score)
 
     model = cg.CountingGrid((32, 32), 8, random_state=0)
     table, backend = backends.open_bags(model, X, is_fitting=True)

@@ -138,8 +138,8 @@ class Schedule:
         Whether iterations use batches of bags during annealing.
     is_validated : bool, default=False
         Whether bags that are held out tell when the last phase ends.
-    is_skippable : bool, default=False
-        Whether they may end the run during the annealing too.
+    scored_from : float, default=inf
+        Inverse temperature from which they may end the run during the annealing too.
     given : tuple of Phase, default=()
         Phases that replace those of the annealing.
     """
@@ -152,7 +152,7 @@ class Schedule:
     tol: float
     has_batches: bool = False
     is_validated: bool = False
-    is_skippable: bool = False
+    scored_from: float = np.inf
     given: tuple[Phase, ...] = ()
 
     @property
@@ -179,7 +179,8 @@ class Schedule:
         if is_formed:
             rate = KEEPING_RATE
         annealing = Annealing(start, rate, self.annealing.end).within(self.max_iter // 2)
-        return replace(self, annealing=annealing, is_skippable=is_formed)
+        scored_from = KEEPING * self.annealing.start if self.is_gradual else np.inf
+        return replace(self, annealing=annealing, scored_from=scored_from)
 
     def for_phases(self, phases: list[Phase]) -> "Schedule":
         """Return a schedule of given phases of one iteration each."""

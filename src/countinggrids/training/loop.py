@@ -121,7 +121,7 @@ def run_em(
         del statistics  # its memory is free for the next ones
         check_finite(objective, number)
         history = [*history, objective]
-        if phase == last or schedule.is_skippable:
+        if phase == last or now.beta >= schedule.scored_from:
             best = _better(best, grid, validation, number, phase)
         if observer(number, now.beta, objective, grid):
             break
