@@ -48,7 +48,7 @@ class ThreadsBackend:
         step = steps.of(geometry)
         windows = step.windows_of(grid, geometry, beta, self.pool)
         pool = self.pool
-        if self._is_cheap_to_hold(chunks, grid):
+        if self._runs_chunks_in_parallel(chunks, grid):
             pool = replace(pool, n_threads=1)
             terms = self.pool.map(lambda bags: step.e_step(bags, windows, geometry, pool), chunks)
         else:
@@ -56,8 +56,12 @@ class ThreadsBackend:
         statistics: em.Statistics = tree_sum(terms, em.Statistics.plus)
         return statistics
 
-    def _is_cheap_to_hold(self, chunks: Iterable[em.Bags], grid: em.Grid) -> bool:
-        """Return whether a chunk for each thread is faster, and their posteriors and statistics fit into a block."""
+    def _runs_chunks_in_parallel(self, chunks: Iterable[em.Bags], grid: em.Grid) -> bool:
+        """Return whether each thread works on a chunk of its own, instead of all threads on one chunk.
+
+        The statistics of all chunks are then held at once, and must fit into memory with the posteriors. Sums have the
+        same order either way.
+        """
         if not isinstance(chunks, list) or len(chunks) < self.pool.n_threads:
             return False
         most_bags = max(bags.weights.size for bags in chunks)

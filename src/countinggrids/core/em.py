@@ -27,8 +27,10 @@ SMALLEST = 1e-25
 """Added before a division or a logarithm, for features absent from a window; also the smallest P."""
 PLANE_ENTRIES = 2**17
 """Features times cells processed at a time, so that the operations on the grid stay in cache."""
-FEWEST_PIECES, SMALL_BLOCK = 4, 2**15
-"""Pieces of an E step that threads divide, even where bags are few, unless bags times cells are at most so many."""
+FEWEST_PIECES = 4
+"""Pieces that an E step is cut into at least, for threads to share, unless it is small."""
+SMALL_BLOCK = 2**15
+"""Bags times cells up to which an E step is small."""
 
 
 NOTHING = np.zeros(0)
@@ -185,7 +187,10 @@ class Pool(Protocol):
 
 
 class Windows(NamedTuple):
-    """What bags are matched with: beta log h, (features, *grid), and log P, (*grid,)."""
+    """What bags are matched with: beta log h, (features, *grid), and log P, (*grid,).
+
+    The inverse temperature beta scales log h only. With beta < 1 log p(bag) is that of the tempered model.
+    """
 
     log_h: Array
     log_prior: Array
@@ -238,7 +243,8 @@ def posterior(counts: Counts, windows: Windows, pool: Pool) -> tuple[Array, Arra
     n_bags, n_cells = counts.shape[0], log_prior.shape[0]
     prepared = counts.prepare(log_h)
     q = arrays.rows_like(log_h, n_bags, n_cells)
-    in_cache = pieces(n_bags, min(max(1, pool.piece_entries // n_cells), _largest_piece(n_bags, n_bags * n_cells)))
+    row_pieces = pieces(n_bags, min(max(1, pool.piece_entries // n_cells), _largest_piece(n_bags, n_bags * n_cells)))
+    # q holds log-likelihoods until `softmax`: of all bags, with cells shared by threads, or of a piece in `locate`.
     if counts.matches_cells_apart:
         counts.match(prepared, slice(0, n_bags), q, pool)
 
@@ -247,7 +253,7 @@ def posterior(counts: Counts, windows: Windows, pool: Pool) -> tuple[Array, Arra
         joint += log_prior
         return softmax(joint)
 
-    return q, np.concatenate(list(pool.map(locate, in_cache)))
+    return q, np.concatenate(list(pool.map(locate, row_pieces)))
 
 
 def softmax(scores: Array) -> Array:
@@ -262,17 +268,17 @@ def softmax(scores: Array) -> Array:
 
 
 def e_step(bags: Bags, windows: Windows, geometry: Geometry, pool: Pool) -> Statistics:
-    """Compute the expected sufficient statistics of one chunk of bags, a block of bags at a time."""
+    """Compute the expected sufficient statistics of one chunk of bags, some bags at a time."""
     canvas = bags.painted.canvas(windows.log_h)
     usage, log_likelihood = np.zeros(geometry.n_cells), 0.0
     for rows in blocks(bags, geometry, pool):
-        block = bags.rows(rows)
-        q, each = posterior(block.matched, windows, pool)
-        if (block.weights != 1).any():
-            q *= arrays.like(q, block.weights)[:, None]
-        block.painted.paint(q, canvas, pool)
+        some = bags.rows(rows)
+        q, each = posterior(some.matched, windows, pool)
+        if (some.weights != 1).any():
+            q *= arrays.like(q, some.weights)[:, None]
+        some.painted.paint(q, canvas, pool)
         usage += summed_over_bags(q, pool)
-        log_likelihood += float(block.weights @ each)
+        log_likelihood += float(some.weights @ each)
     return Statistics(bags.painted.planes(canvas), usage.reshape(geometry.grid), log_likelihood)
 
 
@@ -377,7 +383,7 @@ def _normalize_group(planes: Array, pool: Pool) -> None:
 
 
 def blocks(bags: Bags, geometry: Geometry, pool: Pool) -> list[slice]:
-    """Cut bags into blocks whose posterior stays within the pool's limit."""
+    """Cut bags into consecutive ones whose posterior stays within the pool's limit of entries."""
     widest = max(geometry.n_cells, bags.painted.dense_width)
     return pieces(bags.painted.shape[0], max(1, pool.block_entries // widest))
 

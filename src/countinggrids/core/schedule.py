@@ -113,6 +113,11 @@ class Phase(NamedTuple):
     eta: Pseudocounts
     tol: float
 
+    @property
+    def is_annealing(self) -> bool:
+        """Whether the phase is one iteration, after which the inverse temperature rises."""
+        return self.tol == np.inf
+
     def has_settled(self, objective: float, previous: float) -> bool:
         """Return whether the objective changed so little that the phase ends: the stopping rule."""
         return bool(abs(objective - previous) <= self.tol)

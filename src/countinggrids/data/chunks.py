@@ -1,7 +1,7 @@
 """Chunks of consecutive bags, in the forms that the E and M steps use.
 
-How bags are cut depends only on the numbers of bags and features. So the sums of an iteration have the same order
-wherever the bags are, and results the same bits.
+How bags are cut depends only on the numbers of bags and features, also where they are on the workers of a cluster. So
+the sums of an iteration have the same order wherever the bags are, and results the same bits.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from countinggrids.kernels.counts import as_counts
 MOST_CHUNKS = 64
 """Largest number of chunks, whose statistics are summed in a tree."""
 CHUNK_BAGS = 2048
-"""Smallest number of bags of a chunk."""
+"""Number of bags, about, up to which a chunk is not cut."""
 BAGS_PER_FEATURE = 1
 """Smallest number of bags per feature: summing two chunks costs as much as an E step of that many bags."""
 

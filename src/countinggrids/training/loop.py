@@ -91,7 +91,7 @@ def run_em(
         Where the E step runs.
     observer : callable
         Called after every iteration.
-    keep : callable, default=None
+    keep : callable, default=no operation
         Called after iterations with the state from which training can resume.
     batches : Batches, default=None
         Stepwise EM: an iteration of the annealing uses one batch of bags, later ones all bags.
@@ -110,14 +110,15 @@ def run_em(
     last, has_converged = len(phases) - 1, False
     for number in range(len(history) + 1, schedule.max_iter + 1):
         now = phases[phase]
-        is_stepwise = batches is not None and now.tol == np.inf
+        is_stepwise = batches is not None and now.is_annealing
         if batches is not None and is_stepwise:
             statistics = batches.e_step(grid, geometry, now.beta)
         else:
             statistics = backend.e_step(chunks, grid, geometry, now.beta)
         # Stepwise EM keeps the statistics of a batch for the next one.
-        rest = (schedule.location_prior, backend, not is_stepwise)
-        grid, objective = m_step(grid, statistics, geometry, now, *rest)
+        grid, objective = m_step(
+            grid, statistics, geometry, now, schedule.location_prior, backend, is_in_place=not is_stepwise
+        )
         del statistics  # its memory is free for the next ones
         check_finite(objective, number)
         history = [*history, objective]
@@ -125,7 +126,8 @@ def run_em(
             best = _better(best, grid, validation, number, phase)
         if observer(number, now.beta, objective, grid):
             break
-        # The first grid, an upsampled layout, may be better than those that follow at once.
+        # Held-out bags that gain no more count as convergence. The first iteration starts no count: right after an
+        # upsampled layout grids may be worse for a while.
         is_late = best is not None and best.number > 1 and number - best.number >= PATIENCE
         has_settled = now.has_settled(objective, previous)
         has_converged = is_late or (has_settled and phase == last)
@@ -156,7 +158,11 @@ def m_step(
     backend: Backend,
     is_in_place: bool = False,
 ) -> tuple[Grid, float]:
-    """Re-estimate the parameters, in the memory of the statistics if asked to, and return the objective before."""
+    """Re-estimate the parameters; return them, and the objective per token of the grid that came in.
+
+    The objective is that of the inverse temperature and the pseudocounts of the phase, so that it cannot be compared
+    across phases. In place, the new pi takes the memory of the statistics.
+    """
     totals = arrays.summed(statistics.A.reshape(len(grid.pi), -1), axis=1)
     eta = phase.eta.of(totals, geometry.n_cells)
     objective = statistics.log_likelihood + em.log_density(grid.pi, eta, backend.pool)
