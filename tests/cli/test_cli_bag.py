@@ -144,7 +144,7 @@ def test_texts_from_a_table(texts, tmp_path):
     assert made.items["label"].tolist() == ["tea", "cup"] * 4
     assert np.diff(made.items["time"]).tolist() == [86400.0] * 7
     run("fit", output, "-o", tmp_path / "m.cg", "--seed", 0, "--grid", "4x4", "--window", "2x2")
-    assert run("locate", tmp_path / "m.cg", output).stdout.splitlines()[0].endswith("\ttexts 1")
+    assert run("locate", tmp_path / "m.cg", output).stdout.splitlines()[0].endswith("\ttea teas and the tea")
 
 
 def test_a_second_text_file_with_the_words_of_the_first(texts, tmp_path):

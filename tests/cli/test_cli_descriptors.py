@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import countinggrids as cg
 from countinggrids.cli import app
+from networks import write_network
 
 RUN = CliRunner()
 
@@ -86,8 +87,6 @@ def test_frames_have_descriptors_too(scenes):
 def test_a_network_becomes_a_collection(scenes):
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
-    from features.test_onnx_tokens import write_network
-
     write_network(scenes / "net.onnx")
     run("bag", "images", "photos", "--onnx", "net.onnx", "--patch", 4, "--words", 5, "-o", "bags.cg")
     collection = cg.Collection.load("bags.cg")

@@ -30,8 +30,17 @@ INPUTS = {
     "movie": "bags.cg",
     "export": "model bags.cg",
     "map": "texts.txt",
+    "recognize": "bags.cg test.cg",
 }
-ENDINGS = {"classify": "csv", "search": "json", "track": "csv", "cluster": "csv", "plot": "png", "movie": "gif"}
+ENDINGS = {
+    "classify": "csv",
+    "search": "json",
+    "track": "csv",
+    "cluster": "csv",
+    "plot": "png",
+    "movie": "gif",
+    "recognize": "csv",
+}
 FOLDERS = ("photos", "frames")
 PAIRS = [
     (name, i)

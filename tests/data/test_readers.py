@@ -96,7 +96,7 @@ def test_chunks_are_cut_by_the_numbers_of_bags_and_features_alone():
         table = readers.Table([], [n_bags], n_features, "float32", is_held=True)
         return chunks.Chunks(table, None, n_features, Geometry.of((4, 4), 2)).rows
 
-    assert [len(cuts(*size)) for size in [(2000, 200), (5000, 5000), (10**6, 50_000), (10**7, 200)]] == [1, 2, 40, 64]
+    assert [len(cuts(*size)) for size in [(2000, 200), (5000, 5000), (10**6, 50_000), (10**7, 200)]] == [1, 1, 20, 64]
 
 
 def test_some_bags_are_taken_in_one_pass(X, tmp_path):

@@ -203,7 +203,7 @@ def test_wrong_use_is_refused(bags, labels, options, message):
 
 def test_neighbors_are_found_across_the_edges_of_the_torus(bags):
     X, y = bags
-    model = cg.GridNeighbors(cg.CountingGrid((8, 8), (2, 2), random_state=0), n_neighbors=5).fit(X, y)
+    model = cg.GridNeighbors(cg.CountingGrid((8, 8), (2, 2), random_state=0), n_neighbors=5, metric="cells").fit(X, y)
     distances, who = model.kneighbors(X[:7])
     for i in range(7):
         place = model.model_.locate(X[i : i + 1])[0]

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import sparse_files
@@ -383,5 +384,9 @@ def _check_general(estimator: Any) -> None:
         raise ValueError(f"n_features_in_ is {n!r:.80}")
     if names is not None and (names.shape != (n,) or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"feature_names_in_ are not the names of {n} columns")
+    get_tags(estimator)  # raises where a part that should be an estimator is none
+    missing = [name for name in getattr(type(estimator), "_kept", ()) if name not in vars(estimator.settings_)]
+    if missing:
+        raise ValueError(f"settings_ lack {', '.join(missing)}")
     if hasattr(estimator, "settings_"):
         check_types(estimator, vars(estimator.settings_))

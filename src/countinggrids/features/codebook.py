@@ -79,6 +79,8 @@ class Codebook(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [24.0, 24.0, 24.0, 24.0, 24.0]
     """
 
+    _kept = ("metric", "soft")
+
     def __init__(
         self,
         n_words: int = 200,
@@ -129,7 +131,7 @@ class Codebook(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         distances = ((vectors - self.centers_[words]) ** 2).sum(axis=1)
         self.scale_ = float(distances.mean(dtype=np.float64))
         self.patches_ = _as_rgb(patches[_closest(words, distances, len(self.centers_))]) if patches.size else None
-        self.settings_ = settings_of(self, "metric", "soft")
+        self.settings_ = settings_of(self, *self._kept)
         return self
 
     def transform(self, descriptors: Iterable[Any]) -> Stream:

@@ -19,6 +19,9 @@ class Saveable:
     _rebuilt: ClassVar[frozenset[str]] = frozenset()
     """Fitted attributes that a file does not hold, because `_restored` computes them."""
 
+    _kept: ClassVar[tuple[str, ...]] = ()
+    """Parameters that predictions use as they were when the estimator was fitted, in `settings_`."""
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one file, which `countinggrids.load` reads.
 

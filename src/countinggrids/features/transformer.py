@@ -39,8 +39,6 @@ class ImageTransformer(Saveable, TransformerMixin, BaseEstimator):  # type: igno
     verbose: int
     callback: Progress | None
     _is_color = True
-    _kept: tuple[str, ...] = ()
-    """Parameters that `transform` uses as they were when the extractor was fitted."""
 
     def fit(self, images: Iterable[Any], y: object = None) -> Self:
         """Return the extractor: it has nothing to learn.
@@ -89,9 +87,6 @@ class ImageTransformer(Saveable, TransformerMixin, BaseEstimator):  # type: igno
         return self.settings_ if hasattr(self, "settings_") else self
 
     def _restored(self) -> None:
-        missing = [name for name in self._kept if name not in vars(self.settings_)]
-        if missing:
-            raise ValueError(f"settings_ lack {', '.join(missing)}")
         self._check_options()
 
     def _map(self, pixels: Any) -> Any:

@@ -74,6 +74,8 @@ class GridClassifier(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[
     1.0
     """
 
+    _kept = ("average",)
+
     def __init__(
         self,
         estimator: Any = None,
@@ -131,7 +133,7 @@ class GridClassifier(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[
             return self._fit_class(c, X[rows], None if weights is None else weights[rows], seeds[c])
 
         self.models_ = self._map(fit_class, range(len(self.classes_)))
-        self.settings_ = settings_of(self, "average")
+        self.settings_ = settings_of(self, *self._kept)
         self.n_members_ = len(self._members())
         return self
 

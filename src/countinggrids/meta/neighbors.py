@@ -76,6 +76,8 @@ class GridNeighbors(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[m
     1.0
     """
 
+    _kept = ("n_neighbors", "weights", "metric", "gamma")
+
     def __init__(
         self,
         estimator: Any = None,
@@ -122,7 +124,7 @@ class GridNeighbors(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.poses_ = targets.poses
         self.sample_weight_ = np.ones(X.shape[0]) if weights is None else weights
         self.model_ = fitted_grid(self.estimator, X, weights)
-        self.settings_ = settings_of(self, "n_neighbors", "weights", "metric", "gamma")
+        self.settings_ = settings_of(self, *self._kept)
         model, inner = last_step(self.model_, X)
         self.locations_ = model.locate(inner)
         self.posteriors_ = self._posteriors(X)
@@ -291,7 +293,7 @@ class GridNeighbors(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.sqrt((torus.displacement(locations[:, None], self.locations_, grid) ** 2).sum(axis=2))
 
     def _nearest(self, X: Any, n: int) -> tuple[Array, Array]:
-        similarity = self.similarity(X)
+        similarity = np.where(self.sample_weight_ > 0, self.similarity(X), -np.inf)
         order = np.argsort(-similarity, axis=1, kind="stable")[:, :n]
         nearest = np.take_along_axis(similarity, order, axis=1)
         return np.sqrt(np.maximum(1 - nearest, 0)) if self.settings_.metric == "overlap" else -nearest, order

@@ -84,6 +84,8 @@ class ScoreSpace(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     1.0
     """
 
+    _kept = ("sum_over", "center", "power", "normalize", "compare")
+
     def __init__(
         self,
         estimator: Any = None,
@@ -121,7 +123,7 @@ class ScoreSpace(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_positive(self, "power", example=0.5)
         check_choice(self, "compare", (None, "intersection"))
         X = check_table(self, X, is_fitting=True)
-        self.settings_ = settings_of(self, "sum_over", "center", "power", "normalize", "compare")
+        self.settings_ = settings_of(self, *self._kept)
         self._groups = self._grids(X, y)
         self.models_ = [model for group in self._groups for model in group]
         _check_grids(self.models_)
