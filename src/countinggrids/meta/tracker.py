@@ -13,7 +13,7 @@ from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.data.validation import check_table
 from countinggrids.features.saving import Saveable, check_array, check_labels
 from countinggrids.meta import reference
-from countinggrids.meta.emissions import emission_of, place_model
+from countinggrids.meta.emissions import SimilarityEmission, emission_of, place_model
 from countinggrids.meta.fitted_tracker import UNKNOWN, FittedTracker
 from countinggrids.meta.nested import innermost
 from countinggrids.meta.options import is_number
@@ -224,6 +224,9 @@ class PlaceTracker(Saveable, FittedTracker):
         if self.poses_ is not None:
             check_array(self, "poses_", "f", (n_known, None))
         self.emission_ = emission_of(self.classifier_, places)
+        compares_frames = isinstance(self.emission_, SimilarityEmission)
+        if self.novelty_ is not None and not (compares_frames and isinstance(self.novelty_, reference.NoveltyModel)):
+            raise ValueError("novelty_ needs frames that are compared")
 
     def _mean_score(self, X: Any) -> float:
         """Return the mean log-likelihood per token of the training frames under their best places."""
