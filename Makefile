@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test unit lint docs browser slow bench coverage mutants oldest release-check cpu-torch clean
+.PHONY: demo test unit lint docs browser slow bench coverage mutants oldest release-check clean
 
 demo: .venv/demo
 	$(BIN)/countinggrids demo
@@ -59,10 +59,6 @@ oldest:
 release-check: .venv/bin/python
 	$(PIP) build twine
 	$(BIN)/python tools/release_check.py
-
-# Before .venv/test, where plain pip would download CUDA.
-cpu-torch: .venv/bin/python
-	$(PIP) torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
