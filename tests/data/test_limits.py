@@ -137,7 +137,7 @@ def test_the_perplexity_of_no_tokens_is_an_error():
 @pytest.mark.parametrize("objective", [np.nan, np.inf])
 def test_a_fit_whose_objective_is_not_finite_raises_and_leaves_nothing(objective, monkeypatch):
     m_step = loop.m_step
-    monkeypatch.setattr(loop, "m_step", lambda *given: (m_step(*given)[0], objective))
+    monkeypatch.setattr(loop, "m_step", lambda *given, **how: (m_step(*given, **how)[0], objective))
     fitting = model(anneal=None)
     with pytest.raises(ValueError, match=r"the objective is (nan|inf) at iteration 1"):
         fitting.fit(GOOD)
