@@ -10,8 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 
 import countinggrids as cg
 from countinggrids.core.log_odds import log_odds
+from countinggrids.data.items import Items
 from countinggrids.features import Words
 from countinggrids.features.text import Document
+from countinggrids.features.vocabulary import Vocabulary
 from countinggrids.meta import region_names, region_places
 from countinggrids.meta.agglomeration import ward_levels
 from countinggrids.meta.clusters import torus_neighbors
@@ -224,3 +226,14 @@ def test_log_odds_of_features_that_never_occur_are_zero():
     found, z = log_odds([0, 3, 2], [0, 1, 4], [0, 1, 1])
     assert found[0] == z[0] == 0
     assert np.isfinite(found).all()
+
+
+def test_one_label_for_all_items_names_no_region(rng):
+    X = rng.multinomial(30, [0.25] * 4, 30) @ np.eye(4, 8, dtype=int)
+    X[::2] = np.roll(X[::2], 4, axis=1)
+    vocabulary = Vocabulary("colors", tuple("abcdefgh"), colors=np.zeros((8, 3), np.uint8))
+    for labels, is_named in ((["here"] * 30, False), (["left", "right"] * 15, True)):
+        collection = cg.Collection(X.astype("f4"), vocabulary, Items({"label": labels}))
+        model = cg.CountingGrid((8, 8), (2, 2), location_prior="exact", random_state=0).fit(collection)
+        names = {region.name for region in find_regions(model, collection, levels=[2]).regions}
+        assert names == ({"left", "right"} if is_named else {"Region 0", "Region 1"})

@@ -175,8 +175,9 @@ class _Level:
         return [named[i] for i in range(len(self.parents))]
 
     def _label_names(self) -> list[str]:
+        is_telling = len(np.unique(self.builder.item_labels)) > 1  # else no label tells one region from another
         names = [
-            ", ".join(label for label, part in self._labels(i).items() if part >= LEAST_LABEL and label)
+            ", ".join(label for label, part in self._labels(i).items() if is_telling and part >= LEAST_LABEL and label)
             for i in range(len(self.ids))
         ]
         return [name or f"Region {id}" for name, id in zip(names, self.ids.tolist(), strict=True)]
