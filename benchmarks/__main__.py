@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 HISTORY = HERE / "history"
-NOT_BENCHMARKS = {"__main__", "common"}
+NOT_BENCHMARKS = {"__main__", "common", "corpora"}
 TABLES = "COUNTINGGRIDS_BENCHMARK_TABLES"
 
 

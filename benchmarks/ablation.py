@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +64,12 @@ def no_sparse_products():
     _retune(dense_from=0.0)
 
 
-def no_band_sums():
-    torus.LONGEST_BAND = 0
+def no_kept_transpose():
+    _retune(kept_transpose=0)
+
+
+def no_compiled_window_sums():
+    torus._compiled.clear()
 
 
 def no_feature_pieces():
@@ -75,6 +80,11 @@ def no_compiled_loops():
     native.library = lambda: None
 
 
+def no_compiled_loops_nor_band_sums():
+    no_compiled_loops()
+    torus.LONGEST_BAND = 0
+
+
 def no_reused_memory():
     buffers.SMALLEST = 2**60
 
@@ -82,15 +92,21 @@ def no_reused_memory():
 SWITCHES = {
     "sparse posterior": no_sparse_posterior,
     "sparse products": no_sparse_products,
-    "band sums": no_band_sums,
+    "kept transpose": no_kept_transpose,
+    "compiled window sums": no_compiled_window_sums,
     "pieces of features": no_feature_pieces,
     "compiled loops": no_compiled_loops,
+    "compiled loops and band sums": no_compiled_loops_nor_band_sums,
     "reused memory": no_reused_memory,
 }
 
 
+_in_force = ExitStack()
+"""Keeps thresholds in force until the process ends."""
+
+
 def _retune(**thresholds):
-    tuning.use(tuning.Tuning(**thresholds)).__enter__()
+    _in_force.enter_context(tuning.use(tuning.Tuning(**thresholds)))
 
 
 def measure(case, switch):

@@ -84,9 +84,9 @@ def bags(case):
         X, h = text_bags(0)
         return X[:5000], X[5000:], h, (32, 32), 5
     if case == "news":
-        from peers import News
+        from corpora import newsgroups
 
-        news = News()
+        news = newsgroups()
         return news.train, news.test, None, (64, 64), 8
     X = stories()
     return X[: len_of(X)], X[len_of(X) :], None, (55, 55), 8

@@ -17,21 +17,10 @@ import numpy as np
 import countinggrids as cg
 from against import bags as bags_of
 from common import as_fitted, table, windows
-from peers import News
+from corpora import Completion
 
 CASES = ("dense2000", "texts5000", "ap", "news", "scenes")
 BAR = 0.003
-
-
-def halves(test):
-    """Cut test documents into words that are shown and words that are hidden, as `peers.py` does."""
-    news = News.__new__(News)
-    news.shown = test.copy()
-    news.shown.data = np.random.default_rng(0).binomial(test.data.astype(int), 0.5).astype(np.float32)
-    news.hidden = (test - news.shown).tocsr()
-    for each in (news.shown, news.hidden):
-        each.eliminate_zeros()
-    return news
 
 
 def scene_class(n_tokens=100):
@@ -62,8 +51,8 @@ def case_of(name):
     model = cg.CountingGrid(grid, window, random_state=0)
     if h is not None:
         return train, lambda fitted: fitted.perplexity(test), model
-    news = halves(test)
-    return train, lambda fitted: news.perplexity(fitted.transform(news.shown), windows(fitted.pi_, window)), model
+    held = Completion(test, np.random.default_rng(0))
+    return train, lambda fitted: held.perplexity(fitted.transform(held.shown), windows(fitted.pi_, window)), model
 
 
 def curve(name, every):

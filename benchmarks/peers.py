@@ -89,18 +89,18 @@ def counting_grid(corpus, clock, seed):
     cg.CountingGrid((64, 64), window, random_state=seed).fit(corpus.train, callback=look)
 
 
-def tomotopy(n_topics):
+def tomotopy(kind, **settings):
     def run(corpus, clock, seed):
         import tomotopy
 
-        model = tomotopy.LDAModel(k=n_topics, seed=seed)
+        model = getattr(tomotopy, kind)(seed=seed, **settings)
         for words in tokens(corpus.train):
             model.add_doc(words)
 
         def measured():
-            topics = np.zeros((n_topics, corpus.train.shape[1]))
+            topics = np.zeros((model.k, corpus.train.shape[1]))
             columns = [int(name) for name in model.used_vocabs]
-            for topic in range(n_topics):
+            for topic in range(model.k):
                 topics[topic, columns] = model.get_topic_word_dist(topic)
             weights, _ = model.infer([model.make_doc(words) for words in tokens(corpus.shown)], workers=N_WORKERS)
             return corpus.perplexity(np.array(weights), topics)
@@ -178,7 +178,10 @@ def tokens(counts):
 
 OURS = {"componential grid": componential}
 PEERS = {
-    **{f"tomotopy LDA, {k} topics": tomotopy(k) for k in (200, 128, 64, 32)},
+    **{f"tomotopy LDA, {k} topics": tomotopy("LDAModel", k=k) for k in (200, 128, 64, 32)},
+    "tomotopy HDP": tomotopy("HDPModel", initial_k=64),
+    "tomotopy correlated topics, 64 topics": tomotopy("CTModel", k=64),
+    "tomotopy pseudo-documents, 64 topics": tomotopy("PTModel", k=64, p=1000),
     "scikit-learn LDA, online, 64 topics": scikit_learn(64, "online"),
     "scikit-learn LDA, batch, 64 topics": scikit_learn(64, "batch"),
     "gensim LDA, 64 topics": gensim(64),
