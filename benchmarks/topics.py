@@ -5,9 +5,10 @@ COUNTINGGRIDS_DATA=... python benchmarks/topics.py [--results topics.json]
 
 NPMI: the ten most probable words of a topic or window, co-occurrence in held-out documents, mean over topics;
 diversity: the fraction of different words among the 25 most probable ones of all topics. Windows of a grid overlap, so
-as many of them as have the most tokens are taken, none overlapping another. Classification: weights of training
-documents, tested on others. Purity: of the ten nearest neighbors of a test document on the map, how many share its
-label. Runs are kept in the file of results as they end.
+as many of them as have the most tokens are taken, none overlapping another. Classification: square roots of the weights
+of topics, of windows or (componential grid) of cells, trained on training documents and tested on others. Purity: of the
+ten nearest neighbors of a test document on the map, how many share its label. Runs are kept in the file of results as
+they end.
 """
 
 import argparse
@@ -90,8 +91,9 @@ def purity(places, labels, grid):
 def grid_row(model, corpus):
     """Measure a fitted grid."""
     h = windows(model.pi_, model.geometry_.window[0])
-    train, test = (np.sqrt(model.transform(X)) for X in (corpus.train, corpus.test))
-    usage = (train**2).sum(axis=0).reshape(model.geometry_.grid)
+    weights = getattr(model, "cell_weights", model.transform)
+    train, test = (np.sqrt(weights(X)) for X in (corpus.train, corpus.test))
+    usage = model.usage(corpus.train).reshape(model.geometry_.grid)
     topics = h[apart(usage, model.geometry_.window, 64)]
     row = {"NPMI": npmi(topics, corpus.test), "diversity": diversity(topics)}
     row["neighbors"], row["linear"] = accuracies(train, test, corpus)

@@ -58,6 +58,21 @@ def test_a_bag_of_two_windows_has_its_weight_on_both(rng):
     assert (found == np.sort(pairs[:100], axis=1)).all(axis=1).mean() > 0.9
 
 
+def test_cell_weights_spread_every_window_over_its_cells(rng):
+    X = rng.poisson(0.5, (30, 12))
+    X[3] = 0
+    model = cg.ComponentialGrid((5, 4), (2, 3), random_state=0, max_iter=20).fit(X)
+    weights, theta = model.cell_weights(X), model.transform(X)
+    assert weights[3] == pytest.approx(np.full(20, 1 / 20))
+    for bag in (0, 1, 7):
+        excess = theta[bag] - theta[bag].min()
+        expected = np.zeros((5, 4))
+        for k, share in enumerate(excess / excess.sum()):
+            for row, column in np.ndindex(2, 3):
+                expected[(k // 4 + row) % 5, (k % 4 + column) % 4] += share / 6
+        assert weights[bag] == pytest.approx(expected.ravel(), abs=1e-6)
+
+
 def test_every_token_is_assigned_to_a_window_that_has_its_feature(rng):
     X, _ = planted(rng)
     model = cg.ComponentialGrid(24, 2, random_state=0).fit(X)

@@ -12,6 +12,7 @@ With a window of one cell this is MAP LDA, and with alpha = 0 pLSA. A token of s
 """
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,6 +185,30 @@ def main_cells(theta: Array, geometry: Geometry) -> Array:
     """
     spread = torus.covering_sum(theta.reshape(-1, *geometry.grid), geometry.window)
     return np.asarray(torus.window_sum(spread, geometry.window).reshape(theta.shape).argmax(axis=1))
+
+
+def cell_weights(theta: Array, geometry: Geometry) -> Array:
+    """Compute the fraction of the tokens of a bag that lies in each cell.
+
+    Every token is spread evenly over its window. What the pseudocounts give to every cell does not count.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_bags, n_cells)
+        Weights of the windows.
+    geometry : Geometry
+        Grid and window.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_bags, n_cells)
+        Rows sum to one. A bag without tokens is spread evenly.
+    """
+    excess = theta - theta.min(axis=1, keepdims=True)
+    total = excess.sum(axis=1, keepdims=True)
+    shares = np.divide(excess, total, where=total > 0, out=np.full_like(theta, 1 / theta.shape[1]))
+    spread = torus.covering_sum(shares.reshape(-1, *geometry.grid), geometry.window)
+    return np.asarray(spread.reshape(theta.shape) / prod(geometry.window))
 
 
 def token_cells(theta: Array, h: Array, columns: Array, geometry: Geometry) -> Array:

@@ -198,6 +198,27 @@ class ComponentialGrid(GridModel):
                 start += 1
         return sp.csr_array((cells + 1, bags.indices, bags.indptr), shape=bags.shape)
 
+    @lazily(lambda model: model.geometry_.n_cells, None)
+    def cell_weights(self, X: Any) -> Array:
+        """Return the fraction of the tokens of each bag that lies in each cell.
+
+        Every token is spread evenly over its window, so bags in overlapping windows have cells in common: a better
+        representation for nearest neighbors and classifiers, best after a square root, than the windows of
+        `transform`, which are alike only where they are the same.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features), Collection, path, or blocks
+            Counts, as for `fit`.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_bags, n_cells)
+            Rows sum to one.
+        """
+        found = (componential.cell_weights(theta, self.geometry_) for theta, _ in self.iter_posteriors(X))
+        return np.concatenate(list(found))
+
     def perplexity(self, X: Any) -> float:
         """Return the perplexity of held-out tokens by document completion.
 
