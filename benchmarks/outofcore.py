@@ -1,6 +1,8 @@
 """Learning from bags on disk: resident memory, and speed against the same bags in memory.
 
-python benchmarks/outofcore.py [--bags 1000000] [--features 50000] [--iterations 2]
+    python benchmarks/outofcore.py [--bags 1000000] [--features 50000] [--iterations 2] [--componential]
+
+With --componential, a default fit of a componential grid from disk, and one pass over all bags with it.
 """
 
 import argparse
@@ -47,9 +49,32 @@ def fit(path, is_held, n_iterations):
     return {"seconds": seconds / X.shape[0], "megabytes": peak(), "objective": model.history_[-1]}
 
 
+def fit_componential(path):
+    """Fit a componential grid from disk, and use it on all bags; return seconds, bags used and peak memory in MB."""
+    batches = []
+    began = time.perf_counter()
+    model = cg.ComponentialGrid((32, 32), 4, random_state=0).fit(path, callback=lambda _: batches.append(1))
+    fitted = time.perf_counter() - began
+    n_bags = readers.load(path).shape[0]
+    used = float(model.usage(path).sum())
+    whole = time.perf_counter() - began - fitted
+    return {
+        "fit": fitted,
+        "batches": len(batches),
+        "microseconds": 1e6 * whole / n_bags,
+        "megabytes": peak(),
+        "sum": used,
+    }
+
+
 def measure(path, is_held, n_iterations):
     """Fit in a process of its own."""
-    code = f"import json, outofcore; print(json.dumps(outofcore.fit({str(path)!r}, {is_held}, {n_iterations})))"
+    return in_process(f"fit({str(path)!r}, {is_held}, {n_iterations})")
+
+
+def in_process(call):
+    """Call a function of this file in a process of its own."""
+    code = f"import json, outofcore; print(json.dumps(outofcore.{call}))"
     run = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
     run.check_returncode()
     return json.loads(run.stdout)
@@ -60,10 +85,19 @@ def main():
     parser.add_argument("--bags", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=50_000)
     parser.add_argument("--iterations", type=int, default=2)
+    parser.add_argument("--componential", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bags.cg"
         write(path, options.bags, options.features)
+        if options.componential:
+            found = in_process(f"fit_componential({str(path)!r})")
+            rows = [
+                [f"{found['fit']:.0f} s", found["batches"], f"{found['microseconds']:.0f}", f"{found['megabytes']:.0f}"]
+            ]
+            title = f"Componential grid 32x32/4x4, {options.bags} bags on disk, {options.features} features"
+            table(title, ["fit", "batches", "microseconds per bag, weights of all", "peak MB"], rows)
+            return
         found = {name: measure(path, name == "in memory", options.iterations) for name in ("on disk", "in memory")}
         size = path.stat().st_size / 2**20
     assert found["on disk"]["objective"] == found["in memory"]["objective"]
