@@ -2,7 +2,7 @@
 
     python benchmarks/outofcore.py [--bags 1000000] [--features 50000] [--iterations 2] [--componential]
 
-With --componential, a default fit of a componential grid from disk, and one pass over all bags with it.
+With --componential, a default fit of a componential grid from disk, and the weights of some bags.
 """
 
 import argparse
@@ -21,6 +21,8 @@ import countinggrids as cg
 from common import peak, table
 from countinggrids.data import collection_file, container, readers
 
+N_PLACED = 20_000
+"""Bags whose weights are computed after a fit, to time that."""
 FACTS = {"format": collection_file.FORMAT, "version": collection_file.VERSION}
 
 
@@ -50,18 +52,19 @@ def fit(path, is_held, n_iterations):
 
 
 def fit_componential(path):
-    """Fit a componential grid from disk, and use it on all bags; return seconds, bags used and peak memory in MB."""
+    """Fit a componential grid from disk, and compute the weights of some bags; return times and peak memory in MB."""
     batches = []
     began = time.perf_counter()
     model = cg.ComponentialGrid((32, 32), 4, random_state=0).fit(path, callback=lambda _: batches.append(1))
     fitted = time.perf_counter() - began
-    n_bags = readers.load(path).shape[0]
-    used = float(model.usage(path).sum())
-    whole = time.perf_counter() - began - fitted
+    some = sp.csr_array(readers.load(path)[:N_PLACED])
+    began = time.perf_counter()
+    used = float(model.usage(some).sum())
+    whole = time.perf_counter() - began
     return {
         "fit": fitted,
         "batches": len(batches),
-        "microseconds": 1e6 * whole / n_bags,
+        "microseconds": 1e6 * whole / N_PLACED,
         "megabytes": peak(),
         "sum": used,
     }
@@ -96,7 +99,7 @@ def main():
                 [f"{found['fit']:.0f} s", found["batches"], f"{found['microseconds']:.0f}", f"{found['megabytes']:.0f}"]
             ]
             title = f"Componential grid 32x32/4x4, {options.bags} bags on disk, {options.features} features"
-            table(title, ["fit", "batches", "microseconds per bag, weights of all", "peak MB"], rows)
+            table(title, ["fit", "batches", "microseconds per bag, weights", "peak MB"], rows)
             return
         found = {name: measure(path, name == "in memory", options.iterations) for name in ("on disk", "in memory")}
         size = path.stat().st_size / 2**20

@@ -57,12 +57,17 @@ class Scene(NamedTuple):
         return Vocabulary.of_colors((255 * self.palette).clip(0, 255).round().astype(np.uint8))
 
 
-def photo_scene(random_state: int = 0) -> Scene:
-    """Return the scene of scikit-learn's photo of a temple."""
-    from sklearn.cluster import KMeans
+def photo_scene(random_state: int = 0, name: str = "china.jpg") -> Scene:
+    """Return the scene of one of scikit-learn's photos."""
     from sklearn.datasets import load_sample_image
 
-    photo = load_sample_image("china.jpg") / 255.0
+    return scene_of(load_sample_image(name) / 255.0, random_state)
+
+
+def scene_of(photo: NDArray[np.float64], random_state: int = 0) -> Scene:
+    """Downsample a photo, (height, width, 3), from 0 to 1, and quantize its colors."""
+    from sklearn.cluster import KMeans
+
     rows, columns = (np.linspace(0, n, parts + 1).astype(int) for n, parts in zip(photo.shape, SCENE, strict=False))
     sums = np.add.reduceat(np.add.reduceat(photo, rows[:-1], axis=0), columns[:-1], axis=1)
     small = sums / np.multiply.outer(np.diff(rows), np.diff(columns))[:, :, None]
