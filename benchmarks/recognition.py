@@ -231,7 +231,7 @@ def tower(results):
     from countinggrids.reproduce import tower as frames
 
     with common.unpacked("ietower.tar") as folder:
-        items = datasets.ietower(folder / "ietower", Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv")
+        items = datasets.ietower(folder, Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv")
         items = items.with_columns(label=[label.partition(" ")[2] for label in items["label"]])
         items = frames.most_frequent(frames.few_clips(items), frames.N_PLACES)
         for seed in range(N_DRAWS):
