@@ -1,7 +1,10 @@
 """Place recognition: two walks, a tower and a panning camera, by every system, with and without the same filter.
 
 COUNTINGGRIDS_DATA is the folder of the data sets. Everything that is chosen is chosen on the reference walk. Usage:
-python benchmarks/recognition.py [gardens] [tower] [panning] [size] [--only bags,Gist] [--json FILE]
+python benchmarks/recognition.py [gardens] [tower] [panning] [size] [--only bags,Gist] [--json FILE] [--minutes 5]
+
+With --json every measurement is written as soon as it is made, and those in the file are not repeated; --minutes ends a
+run after that time, to be continued by the same command.
 """
 
 import json
@@ -9,6 +12,7 @@ import os
 import sys
 import time
 import warnings
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +30,22 @@ from countinggrids.meta import precision_recall, recall_at, true_matches
 WORDS, FINE, SIDE, N_PANORAMAS = 200, (4, 4), 320, 12
 ONLY = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else [""]
 """Systems whose names begin so."""
+JSON = Path(sys.argv[sys.argv.index("--json") + 1]) if "--json" in sys.argv else None
+MINUTES = float(sys.argv[sys.argv.index("--minutes") + 1]) if "--minutes" in sys.argv else np.inf
+N_DRAWS = 3
+SYSTEMS = (
+    "bags 1x1",
+    "bags 2x1",
+    "bags 4x4",
+    "TF-IDF 4x4",
+    "FAB-MAP 4x4",
+    "sequences of bags 2x1",
+    "grid 2x1 cells",
+    "grid 2x1 overlap",
+    "grid 2x1 likelihood",
+    "recognize 2x1",
+    "recognize 4x4",
+)
 HEADER = ("system", "recall@1, %", "filtered, %", "recall@5, %", "area", "area filtered", "gamma", "ms a frame")
 
 
@@ -36,8 +56,56 @@ def bags_of(walks, words=WORDS):
     return [bag(book.transform(sift.transform(walk)), FINE, words).toarray() for walk in walks]
 
 
-def is_wanted(name):
-    return name.startswith(tuple(ONLY))
+class OutOfTimeError(Exception):
+    """The minutes of a run are over."""
+
+
+class Results:
+    """Measurements by part, unit and system, kept in a file.
+
+    Parameters
+    ----------
+    path : Path or None
+        JSON file; measurements in it are not repeated.
+    minutes : float
+        Time after which no other measurement is begun.
+    """
+
+    def __init__(self, path, minutes):
+        self.path, self.end = path, time.monotonic() + 60 * minutes
+        self.found = json.loads(path.read_text()) if path is not None and path.exists() else {}
+
+    def measure(self, part, unit, systems):
+        """Measure the wanted systems of a unit.
+
+        Parameters
+        ----------
+        part, unit : str
+            Names.
+        systems : mapping of str to callable
+            Measurements by the name of the system.
+        """
+        kept = self.found.setdefault(part, {}).setdefault(unit, {})
+        for name, compute in systems.items():
+            if not name.startswith(tuple(ONLY)) or name in kept:
+                continue
+            if time.monotonic() > self.end:
+                raise OutOfTimeError
+            began = time.monotonic()
+            kept[name] = compute()
+            print(f"  {part}, {unit}, {name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            self.write()
+
+    def write(self):
+        if self.path is not None:
+            self.path.write_text(json.dumps(self.found, indent=1))
+
+    def columns(self, part, read):
+        """Return an array (units, values) of each system, of the units that have it."""
+        names = dict.fromkeys(name for unit in self.found.get(part, {}).values() for name in unit)
+        return {
+            name: np.array([read(unit[name]) for unit in self.found[part].values() if name in unit]) for name in names
+        }
 
 
 def at(counts, sections, words=WORDS):
@@ -52,19 +120,20 @@ def systems(reference, query, n_frames):
     cells = cg.GridNeighbors(cg.CountingGrid(*side, (2, 1), random_state=0), metric="cells")
     overlap = cg.GridNeighbors(cg.CountingGrid(*side, (2, 1), random_state=0), gamma=0.3)
     scaled = tuple(cg.BagScaler(100, 0.7).fit_transform(each) for each in pairs[2, 1])
-    return {
-        "bags 1x1": (RootBags(), pairs[1, 1]),
-        "bags 2x1": (RootBags(), pairs[2, 1]),
-        "bags 4x4": (RootBags(), pairs[4, 4]),
-        "TF-IDF 4x4": (TfidfBags(), pairs[4, 4]),
-        "FAB-MAP 4x4": (FabMap(), pairs[4, 4]),
-        "sequences of bags 2x1": (SequenceMatcher(), pairs[2, 1]),
-        "grid 2x1 cells": (cells, scaled),
-        "grid 2x1 overlap": (overlap, scaled),
-        "grid 2x1 likelihood": (grid, pairs[2, 1]),
-        "recognize 2x1": (cg.PlaceRecognizer(sections=(2, 1), random_state=0), pairs[2, 1]),
-        "recognize 4x4": (cg.PlaceRecognizer(sections=FINE, random_state=0), pairs[4, 4]),
-    }
+    found = (
+        (RootBags(), pairs[1, 1]),
+        (RootBags(), pairs[2, 1]),
+        (RootBags(), pairs[4, 4]),
+        (TfidfBags(), pairs[4, 4]),
+        (FabMap(), pairs[4, 4]),
+        (SequenceMatcher(), pairs[2, 1]),
+        (cells, scaled),
+        (overlap, scaled),
+        (grid, pairs[2, 1]),
+        (cg.PlaceRecognizer(sections=(2, 1), random_state=0), pairs[2, 1]),
+        (cg.PlaceRecognizer(sections=FINE, random_state=0), pairs[4, 4]),
+    )
+    return dict(zip(SYSTEMS, found, strict=True))
 
 
 def measured(matcher, reference, query, matches):
@@ -101,29 +170,39 @@ def rows_of(found):
     ]
 
 
-def gardens():
+def gardens(results):
     """Gardens Point by day, left side of the path to right side, tolerance 2 frames."""
     with common.unpacked("gardens_point.tar") as folder:
         walks = [sorted((folder / "gardens_point" / name).glob("*.jpg")) for name in ("day_left", "day_right")]
-        reference, query = bags_of(walks)
         n = len(walks[0])
-        matches = true_matches(np.arange(n), n, 2)
-        found = {
-            name: measured(m, *pair, matches)
-            for name, (m, pair) in systems(reference, query, n).items()
-            if is_wanted(name)
-        }
-        if is_wanted("Gist"):
-            found["Gist"] = measured(StandardizedVectors(), *(Gist().transform(walk) for walk in walks), matches)
-        if is_wanted("VLAD"):
-            sift = DenseSIFT(max_side=SIDE)
-            vlad = VLAD(64, random_state=0).fit(sift.transform(walks[0]))
-            vectors = [vlad.reference_, vlad.transform(sift.transform(walks[1]))]
-            found["VLAD"] = measured(Vectors(), *vectors, matches)
-    common.table("Gardens Point, day left to day right: CPU time a frame, features excluded", HEADER, rows_of(found))
-    new = new_places(at(reference, (2, 1)), at(query, (2, 1)))
-    print(f"\n  new places, half of the reference left out: {new}")
-    return {"systems": found, "new_places": new}
+        bags = cache(lambda: bags_of(walks))
+        results.measure("gardens", "day", measurements(walks, bags, true_matches(np.arange(n), n, 2)))
+        results.measure("gardens", "new places", {"bags": lambda: new_places(*(at(each, (2, 1)) for each in bags()))})
+    found = results.found["gardens"]
+    common.table(
+        "Gardens Point, day left to day right: CPU time a frame, features excluded", HEADER, rows_of(found["day"])
+    )
+    print(f"\n  new places, half of the reference left out: {found['new places']}")
+
+
+def measurements(walks, bags, matches):
+    """Return functions that measure each system on two walks; `bags` returns their counts at FINE sections."""
+    n = len(walks[0])
+    named = cache(lambda: systems(*bags(), n))
+
+    def of_bags(name):
+        matcher, pair = named()[name]
+        return measured(matcher, *pair, matches)
+
+    def of_vlad():
+        sift = DenseSIFT(max_side=SIDE)
+        vlad = VLAD(64, random_state=0).fit(sift.transform(walks[0]))
+        return measured(Vectors(), vlad.reference_, vlad.transform(sift.transform(walks[1])), matches)
+
+    def of_gist():
+        return measured(StandardizedVectors(), *(Gist().transform(walk) for walk in walks), matches)
+
+    return {name: partial(of_bags, name) for name in SYSTEMS} | {"VLAD": of_vlad, "Gist": of_gist}
 
 
 class Vectors(StandardizedVectors):
@@ -146,80 +225,91 @@ def new_places(reference, query):
     return areas
 
 
-def tower():
-    """Areas of a tower: runs of every clip are held out, three draws; a place has many frames."""
-    from countinggrids.reproduce import sequences as walks
+def tower(results):
+    """Areas of a tower: a run of every clip is held out, three draws; a place has many frames."""
+    from countinggrids.reproduce import sequences as runs
     from countinggrids.reproduce import tower as frames
 
-    found = {}
     with common.unpacked("ietower.tar") as folder:
-        items = datasets.ietower(folder / "ietower", Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv")
+        items = datasets.ietower(folder, Path(os.environ["COUNTINGGRIDS_DATA"]) / "ietower.csv")
         items = items.with_columns(label=[label.partition(" ")[2] for label in items["label"]])
         items = frames.most_frequent(frames.few_clips(items), frames.N_PLACES)
-        labels = items["label"].astype(str)
-        for seed in range(3):
-            is_train = walks.held_in(items, seed)
-            paths = [items.path(i) for i in range(len(items))]
-            sift, book = DenseSIFT(), Codebook(WORDS, random_state=0)
-            book.fit(sift.transform([paths[i] for i in np.flatnonzero(is_train)]))
-            counts = at(bag(book.transform(sift.transform(paths)), FINE, WORDS).toarray(), (4, 1))
-            scaled = cg.BagScaler(100, 0.7).fit_transform(counts)
-            side = suggest(int(is_train.sum()), WORDS, (4, 1), None)
-            candidates = {
-                "bags 4x1": (RootBags(), counts),
-                "TF-IDF 4x1": (TfidfBags(), counts),
-                "FAB-MAP 4x1": (FabMap(), counts),
-                "grid of all frames, overlap": (
-                    cg.GridNeighbors(cg.CountingGrid(*side, (4, 1), random_state=0), gamma=0.3),
-                    scaled,
-                ),
-                "grid of each place": (
-                    cg.GridClassifier(cg.CountingGrid((8, 8), 4, (4, 1)), random_state=0),
-                    cg.BagScaler(100).fit_transform(counts),
-                ),
-            }
-            lengths = [items.take(which).run_lengths() for which in (is_train, ~is_train)]
-            for name, (matcher, X) in candidates.items():
-                if not is_wanted(name):
-                    continue
-                tracker = cg.PlaceTracker(matcher).fit(X[is_train], labels[is_train], lengths[0])
-                y, X = labels[~is_train], X[~is_train]
-                found.setdefault(name, []).append((tracker.score(X, y, [1] * len(y)), tracker.score(X, y, lengths[1])))
-    rows = []
-    for name, scores in found.items():
-        mean, spread = 100 * np.mean(scores, axis=0), 100 * np.std(scores, axis=0)
-        rows.append((name, *(f"{m:.1f} +- {s:.1f}" for m, s in zip(mean, spread, strict=True))))
-    common.table("Areas of the tower, accuracy in %, three draws", ("system", "alone", "filtered"), rows)
-    return found
+        for seed in range(N_DRAWS):
+            results.measure("tower", f"draw {seed}", areas(items, runs.held_in(items, seed)))
+    rows = [(name, *spread(100 * values)) for name, values in results.columns("tower", lambda found: found).items()]
+    common.table(f"Areas of the tower, accuracy in %, {N_DRAWS} draws", ("system", "alone", "filtered"), rows)
 
 
-def panning():
+def areas(items, is_train):
+    """Return functions that measure each system on the areas of the tower."""
+    labels, paths = items["label"].astype(str), [items.path(i) for i in range(len(items))]
+    lengths = [items.take(which).run_lengths() for which in (is_train, ~is_train)]
+    sift = DenseSIFT(max_side=SIDE)
+
+    @cache
+    def counts():
+        book = Codebook(WORDS, random_state=0).fit(sift.transform([paths[i] for i in np.flatnonzero(is_train)]))
+        return at(bag(book.transform(sift.transform(paths)), FINE, WORDS).toarray(), (4, 1))
+
+    def vlad_vectors():
+        vlad = VLAD(64, random_state=0).fit(sift.transform([paths[i] for i in np.flatnonzero(is_train)]))
+        return vlad.transform(sift.transform(paths))
+
+    def scores(matcher, X):
+        X = X()
+        tracker = cg.PlaceTracker(matcher).fit(X[is_train], labels[is_train], lengths[0])
+        X, y = X[~is_train], labels[~is_train]
+        return tracker.score(X, y, [1] * len(y)), tracker.score(X, y, lengths[1])
+
+    def scaled(power):
+        return cg.BagScaler(100, power).fit_transform(counts())
+
+    side = suggest(int(is_train.sum()), WORDS, (4, 1), None)
+    on_one_grid = cg.GridNeighbors(cg.CountingGrid(*side, (4, 1), random_state=0), gamma=0.3)
+    of_each = cg.GridClassifier(cg.CountingGrid((8, 8), 4, (4, 1)), random_state=0)
+    return {
+        "bags 4x1": partial(scores, RootBags(), counts),
+        "TF-IDF 4x1": partial(scores, TfidfBags(), counts),
+        "FAB-MAP 4x1": partial(scores, FabMap(), counts),
+        "VLAD": partial(scores, Vectors(), vlad_vectors),
+        "Gist": partial(scores, StandardizedVectors(), lambda: Gist().transform(paths)),
+        "grid of all frames, overlap": partial(scores, on_one_grid, partial(scaled, 0.7)),
+        "grid of each place": partial(scores, of_each, partial(scaled, 1.0)),
+        "recognize 4x1": partial(scores, cg.PlaceRecognizer(sections=(4, 1), random_state=0), counts),
+    }
+
+
+def panning(results):
     """Windows of panoramas: the reference turns once, the query turns again half a step aside, with noise."""
     paths = sorted((Path(os.environ["COUNTINGGRIDS_DATA"]) / "panoramas").glob("*.*g"))[:N_PANORAMAS]
-    found, n, width = {}, 64, 256
+    n = 64
     matches = true_matches(np.arange(n), n, 2) | (np.abs(np.arange(n)[:, None] - np.arange(n)) >= n - 2)
     for seed, path in enumerate(paths):
-        pixels = image_files.read(path)[128:384]
-        ring = np.hstack([pixels, pixels[:, :width]])
-        step = pixels.shape[1] // n
-        rng = np.random.default_rng(seed)
-        walks = [[ring[:, i * step : i * step + width] for i in range(n)]]
-        noisy = [ring[:, i * step + step // 2 :][:, :width].astype(float) for i in range(n)]
-        walks.append([(0.7 * each + rng.normal(0, 25, each.shape)).clip(0, 255).astype(np.uint8) for each in noisy])
-        reference, query = bags_of(walks)
-        for name, (matcher, pair) in systems(reference, query, n).items():
-            if not is_wanted(name):
-                continue
-            found.setdefault(name, []).append(measured(matcher, *pair, matches))
-    rows = []
-    for name, each in found.items():
-        scores = 100 * np.array([[one[how]["recall_at_1"] for how in ("alone", "filtered")] for one in each])
-        rows.append((name, *(f"{m:.1f} +- {s:.1f}" for m, s in zip(scores.mean(0), scores.std(0), strict=True))))
+        walks = turns(image_files.read(path)[128:384], n, 256, seed)
+        results.measure("panning", path.stem, measurements(walks, cache(partial(bags_of, walks)), matches))
+
+    def read(found):
+        return [found[how]["recall_at_1"] for how in ("alone", "filtered")]
+
+    rows = [(name, *spread(100 * values)) for name, values in results.columns("panning", read).items()]
     common.table(f"Panning in {len(paths)} panoramas, recall@1 in %", ("system", "alone", "filtered"), rows)
-    return found
 
 
-def size(n=100_000):
+def turns(pixels, n, width, seed):
+    """Return two walks of windows: n steps round a panorama, and the same half a step aside, darker, with noise."""
+    ring, step = np.hstack([pixels, pixels[:, :width]]), pixels.shape[1] // n
+    rng = np.random.default_rng(seed)
+    noisy = [ring[:, i * step + step // 2 :][:, :width].astype(float) for i in range(n)]
+    noisy = [(0.7 * each + rng.normal(0, 25, each.shape)).clip(0, 255).astype(np.uint8) for each in noisy]
+    return [ring[:, i * step : i * step + width] for i in range(n)], noisy
+
+
+def spread(values):
+    """Return the mean and the standard deviation of each column as text."""
+    return [f"{m:.1f} +- {s:.1f}" for m, s in zip(values.mean(axis=0), values.std(axis=0, ddof=1), strict=True)]
+
+
+def size(results, n=100_000):
     """Time a frame and memory for many reference frames: a synthetic walk, 2x1 bags of 200 words."""
     rng = np.random.default_rng(0)
     anchors = rng.dirichlet(np.full(2 * WORDS, 0.1), n // 20 + 2)
@@ -241,18 +331,21 @@ def size(n=100_000):
         "found": int(probabilities.argmax()),
     }
     print("\n", json.dumps(found))
-    return found
+    results.found["size"] = found
+    results.write()
 
 
 def main():
     parts = {"gardens": gardens, "tower": tower, "panning": panning, "size": size}
-    given = sys.argv[1:]
-    output = given[given.index("--json") + 1] if "--json" in given else None
-    chosen = [name for name in given if name in parts] or list(parts)
+    chosen = [name for name in sys.argv[1:] if name in parts] or list(parts)
     warnings.simplefilter("ignore")
-    found = {name: parts[name]() for name in chosen}
-    if output is not None:
-        Path(output).write_text(json.dumps(found, indent=1))
+    results = Results(JSON, MINUTES)
+    try:
+        for name in chosen:
+            parts[name](results)
+    except OutOfTimeError:
+        print("time is over; run the same command again to continue", file=sys.stderr)
+        sys.exit(3)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def similarity_matrix(
     if found is not None:
         ax.scatter(np.asarray(found), rows, s=4, color="C3", label="found", zorder=3)
     if matches is not None or found is not None:
-        ax.legend(frameon=False, loc="upper right")
+        ax.legend(loc="upper right", framealpha=0.9)
     ax.set(xlabel="reference frame", ylabel="query frame")
     return ax
 
