@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation: a bag is an admixture of topics, fitted by variational EM."""
+"""Latent Dirichlet allocation: a bag is an admixture of topics, fitted by variational Bayes."""
 
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.baselines.density import SMALLEST, BagDensity
-from countinggrids.baselines.validation import check_eta, checked_weights, pseudocounts
+from countinggrids.baselines.validation import check_eta, checked_weights
 from countinggrids.core.fitting import check_finite, whole_or_nothing
 from countinggrids.data.validation import check_bags
 from countinggrids.meta.options import check_integer, check_positive
@@ -19,12 +19,8 @@ from countinggrids.meta.options import check_integer, check_positive
 Array = NDArray[np.float64]
 Q_TOL = 1e-4
 """Change of q(theta) of a bag, per token, below which it has converged."""
-
-
-ETA_FRACTION = 0.01
-"""Pseudocounts under eta="auto", as a fraction of the tokens that a topic receives."""
-ALPHAS = (1e-3, 1e3)
-"""Range of the pseudocounts of a topic in a bag."""
+RANGE = (1e-3, 1e3)
+"""Range of pseudocounts that are fitted."""
 
 
 class Posterior(NamedTuple):
@@ -45,37 +41,70 @@ class Posterior(NamedTuple):
     counts: Array
 
 
-class LDA(BagDensity):
-    """Fit topics by variational EM, and bound the likelihood of each bag.
+class Start(NamedTuple):
+    """Where a restart begins.
 
-    Topics are MAP estimates with pseudocounts, as the cells of a grid are. It can be used in `GridClassifier`, unlike
-    scikit-learn's, which has no bound for each bag.
+    Attributes
+    ----------
+    shape : float
+        Shape of the gamma noise of the first topics.
+    pseudocount : float or None
+        First pseudocounts, where they are fitted; None is 1 / n_components.
+    n_held : int
+        Iterations in which that of topics in a bag is held.
+    """
+
+    shape: float
+    pseudocount: float | None
+    n_held: int
+
+
+STARTS = (Start(1.0, None, 0), Start(1.0, 0.5, 50), Start(100.0, None, 0), Start(100.0, 1.0, 20))
+"""Starts of restarts, in turn. Which is best depends on how many topics a bag has: where they are many, a large
+pseudocount must be held until the topics have formed."""
+
+
+class Priors(NamedTuple):
+    """Pseudocounts: alpha of each topic in a bag, eta of each feature in a topic."""
+
+    alpha: float
+    eta: float
+
+
+class LDA(BagDensity):
+    """Fit topics by variational Bayes, and bound the likelihood of each bag.
+
+    Topics and the proportions of every bag have Dirichlet posteriors, and the pseudocounts of both maximize the
+    evidence lower bound. It can be used in `GridClassifier`, unlike scikit-learn's, which has no bound for each bag.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of topics.
     alpha : {"auto"} or float, default="auto"
-        Pseudocounts of each topic in a bag. "auto" starts at 1 / n_components, and maximizes the bound in every
-        iteration.
+        Pseudocounts of each topic in a bag. "auto" maximizes the bound.
     eta : {"auto"} or float, default="auto"
-        Pseudocounts of each feature in a topic. "auto" is proportional to the mean histogram, in total a hundredth
-        of the tokens that a topic receives.
+        Pseudocounts of each feature in a topic. "auto" maximizes the bound.
     max_iter : int, default=200
         Largest number of EM iterations.
     tol : float, default=1e-5
-        Gain of the objective per token below which EM stops.
+        Gain of the bound per token below which EM stops.
+    n_init : int, default=4
+        Number of restarts, of which the one with the best bound is kept. They differ in the first topics and
+        pseudocounts.
     random_state : int, RandomState or None, default=None
         Seed of the first topics.
 
     Attributes
     ----------
     topics_ : ndarray of shape (n_topics, n_features)
-        Distribution over features of each topic.
+        Distribution over features of each topic, the mean of its posterior.
     alpha_ : float
         Pseudocounts of each topic in a bag.
+    eta_ : float
+        Pseudocounts of each feature in a topic.
     history_ : list of float
-        Bounds plus log prior of the topics per token, before the M step of each iteration.
+        Evidence lower bound per token, before the topics are updated in each iteration; never falls.
     n_iter_ : int
         Number of EM iterations.
 
@@ -96,6 +125,7 @@ class LDA(BagDensity):
         eta: float | str = "auto",
         max_iter: int = 200,
         tol: float = 1e-5,
+        n_init: int = 4,
         random_state: Any = None,
     ):
         self.n_components = n_components
@@ -103,6 +133,7 @@ class LDA(BagDensity):
         self.eta = eta
         self.max_iter = max_iter
         self.tol = tol
+        self.n_init = n_init
         self.random_state = random_state
 
     @whole_or_nothing
@@ -125,33 +156,40 @@ class LDA(BagDensity):
         """
         X = check_bags(self, X, is_fitting=True)
         weights = checked_weights(sample_weight, X)
-        check_integer(self, "n_components", "max_iter")
+        check_integer(self, "n_components", "max_iter", "n_init")
         check_eta(self.eta)
-        is_learned = isinstance(self.alpha, str) and self.alpha == "auto"
-        if not is_learned:
+        if not _is_auto(self.alpha):
             check_positive(self, "alpha")
-        self.alpha_ = 1 / self.n_components if is_learned else float(self.alpha)
-        totals = np.asarray(X.T @ weights).ravel()
-        eta = pseudocounts(self.eta, totals, self.n_components, ETA_FRACTION)
         rng = check_random_state(self.random_state)
-        topics = rng.gamma(1.0, size=(self.n_components, X.shape[1])) * (totals + eta + SMALLEST)
+        runs = [self._run_em(X, weights, rng, STARTS[i % len(STARTS)]) for i in range(self.n_init)]
+        topics, (self.alpha_, self.eta_), self.history_ = max(runs, key=lambda run: run[-1][-1])
         self.topics_ = topics / topics.sum(axis=1, keepdims=True)
-        self.history_: list[float] = []
-        gamma, last = None, -np.inf
-        for number in range(1, self.max_iter + 1):
-            self.n_iter_ = number
-            gamma, bound, counts = self._e_step(X, gamma, weights, max_iter=10)
-            objective = float(bound @ weights + (np.log(np.maximum(self.topics_, SMALLEST)) @ eta).sum())
-            check_finite(objective, number)
-            self.history_.append(objective / max(totals.sum(), 1.0))
-            if self.history_[-1] - last < self.tol:
-                break
-            last = self.history_[-1]
-            if is_learned:
-                self.alpha_ = _best_alpha(gamma, weights)
-            topics = counts + eta
-            self.topics_ = topics / np.maximum(topics.sum(axis=1, keepdims=True), SMALLEST)
+        self.n_iter_ = len(self.history_)
         return self
+
+    def _run_em(self, X: Any, weights: Array, rng: Any, start: Start) -> tuple[Array, Priors, list[float]]:
+        """Run variational EM once; return the parameters of q(topics), the pseudocounts, and the bound's history."""
+        totals = np.asarray(X.T @ weights).ravel()
+        first = start.pseudocount or 1 / self.n_components
+        priors = Priors(*(first if _is_auto(each) else max(float(each), SMALLEST) for each in (self.alpha, self.eta)))
+        noise = rng.gamma(start.shape, 1 / start.shape, (self.n_components, X.shape[1]))
+        topics = noise * totals / self.n_components + priors.eta
+        gamma, history = None, list[float]()
+        for number in range(1, self.max_iter + 1):
+            logs = _expected_logs(topics)
+            gamma, bound, counts = _e_step(X, np.exp(logs), priors.alpha, gamma, weights, max_iter=10)
+            of_topics = (_log_dirichlet(priors.eta, logs) - _log_dirichlet(topics, logs)).sum()
+            history.append(float(bound @ weights + of_topics) / max(totals.sum(), 1.0))
+            check_finite(history[-1], number)
+            is_held = _is_auto(self.alpha) and number <= start.n_held
+            if number > 1 and not is_held and history[-1] - history[-2] < self.tol:
+                break
+            topics = counts + priors.eta
+            priors = Priors(
+                _best_pseudocount(gamma, weights) if _is_auto(self.alpha) and not is_held else priors.alpha,
+                _best_pseudocount(topics, np.ones(len(topics))) if _is_auto(self.eta) else priors.eta,
+            )
+        return topics, priors, history
 
     def transform(self, X: Any) -> Array:
         """Return the expected topic proportions of each bag.
@@ -187,46 +225,51 @@ class LDA(BagDensity):
     def _posterior(self, X: Any) -> Posterior:
         check_is_fitted(self)
         X = check_bags(self, X, is_fitting=False)
-        return self._e_step(X, None, np.ones(X.shape[0]), max_iter=200)
+        return _e_step(X, self.topics_, self.alpha_, None, np.ones(X.shape[0]), max_iter=200)
 
-    def _e_step(self, X: Any, gamma: Array | None, weights: Array, max_iter: int) -> Posterior:
-        """Update q(theta) of every bag until it converges, from a given one or a uniform one."""
-        tokens = np.asarray(X.sum(axis=1)).reshape(-1, 1)
-        if gamma is None:
-            n_topics = len(self.topics_)
-            gamma = np.repeat(self.alpha_ + tokens / n_topics, n_topics, axis=1)
-        for _ in range(max_iter):
-            theta = np.exp(_expected_logs(gamma))
-            # The optimal q(z) for this q(theta) divides each count among topics in proportion to theta * topics.
-            updated = self.alpha_ + theta * (_over(X, theta, self.topics_) @ self.topics_.T)
-            change = np.abs(updated - gamma).sum(axis=1) / (tokens.ravel() + 1)
-            gamma = updated
-            if change.max() < Q_TOL:
-                break
-        logs = _expected_logs(gamma)
-        theta = np.exp(logs)
-        ratio = _over(X, theta, self.topics_)
-        bound = _log_of(X, theta, self.topics_) + _log_dirichlet(self.alpha_, logs) - _log_dirichlet(gamma, logs)
-        counts = self.topics_ * np.asarray((ratio.T @ (theta * weights[:, None])).T)
-        return Posterior(gamma, bound, counts)
+
+def _e_step(X: Any, topics: Array, alpha: float, gamma: Array | None, weights: Array, max_iter: int) -> Posterior:
+    """Update q(theta) of every bag until it converges, from a given one or a uniform one."""
+    tokens = np.asarray(X.sum(axis=1)).reshape(-1, 1)
+    if gamma is None:
+        n_topics = len(topics)
+        gamma = np.repeat(alpha + tokens / n_topics, n_topics, axis=1)
+    for _ in range(max_iter):
+        theta = np.exp(_expected_logs(gamma))
+        # The optimal q(z) for this q(theta) divides each count among topics in proportion to theta * topics.
+        updated = alpha + theta * (_over(X, theta, topics) @ topics.T)
+        change = np.abs(updated - gamma).sum(axis=1) / (tokens.ravel() + 1)
+        gamma = updated
+        if change.max() < Q_TOL:
+            break
+    logs = _expected_logs(gamma)
+    theta = np.exp(logs)
+    ratio = _over(X, theta, topics)
+    bound = _log_of(X, theta, topics) + _log_dirichlet(alpha, logs) - _log_dirichlet(gamma, logs)
+    counts = topics * np.asarray((ratio.T @ (theta * weights[:, None])).T)
+    return Posterior(gamma, bound, counts)
+
+
+def _is_auto(value: float | str) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _expected_logs(gamma: Array) -> Array:
     return np.asarray(psi(gamma) - psi(gamma.sum(axis=1, keepdims=True)))
 
 
-def _best_alpha(gamma: Array, weights: Array) -> float:
-    """Return the pseudocounts of each topic that maximize the bound, given q(theta)."""
-    n_topics, total = gamma.shape[1], weights.sum()
-    logs = float(weights @ _expected_logs(gamma).sum(axis=1))
+def _best_pseudocount(posteriors: Array, weights: Array) -> float:
+    """Return the parameter of a symmetric Dirichlet prior that maximizes the bound, given Dirichlet posteriors."""
+    n, total = posteriors.shape[1], weights.sum()
+    logs = float(weights @ _expected_logs(posteriors).sum(axis=1))
 
-    def slope(log_alpha: float) -> float:
-        alpha = np.exp(log_alpha)
-        return float(total * n_topics * (psi(n_topics * alpha) - psi(alpha)) + logs)
+    def slope(log_pseudocount: float) -> float:
+        pseudocount = np.exp(log_pseudocount)
+        return float(total * n * (psi(n * pseudocount) - psi(pseudocount)) + logs)
 
-    low, high = np.log(ALPHAS)
+    low, high = np.log(RANGE)
     if slope(low) <= 0 or slope(high) >= 0:
-        return ALPHAS[0] if slope(low) <= 0 else ALPHAS[1]
+        return RANGE[0] if slope(low) <= 0 else RANGE[1]
     return float(np.exp(brentq(slope, low, high, xtol=1e-6)))
 
 
