@@ -1,4 +1,4 @@
-"""Does it help that sections may slip: jittered drawings, 15-Scenes and walks, with slack chosen on training data.
+"""Accuracy of elastic grids by slack: jittered drawings, 15-Scenes and walks, with slack chosen on training data.
 
     COUNTINGGRIDS_DATA=... python benchmarks/elastic.py [--splits 1] [--parts cost trees scenes walks] [--json FILE]
 
@@ -96,12 +96,12 @@ def trees(options):
 
 
 def percent(values):
-    """Give mean and standard deviation in percent."""
+    """Return mean and standard deviation in percent."""
     return f"{100 * np.mean(values):.1f}" + (f" +- {100 * np.std(values):.1f}" if len(values) > 1 else "")
 
 
 def classifier(sections, grid, slack, seed):
-    """Give one elastic grid for each class."""
+    """Return one elastic grid for each class."""
     window = 8 if sections == 4 else 4
     model = cg.ElasticGrid((grid, grid), window, sections, slack=slack, anneal=ANNEAL)
     parts = (cg.BagCoarsener(sections, 4), cg.BagScaler(TOKENS, POWER))
@@ -109,7 +109,7 @@ def classifier(sections, grid, slack, seed):
 
 
 def evaluated(sections, grids, X, y, folds, X_test, y_test):
-    """Give the accuracy of every slack, with the grid chosen for it by the folds, and the slack that they choose."""
+    """Return the accuracy of every slack, with the grid chosen for it by the folds, and the slack that they choose."""
     chosen, accuracy = {}, {}
     for slack in SLACKS:
         scores = {
@@ -123,7 +123,7 @@ def evaluated(sections, grids, X, y, folds, X_test, y_test):
 
 
 def compared(splits, sections, grids):
-    """Give a row for every slack, and one for the slack that the folds choose."""
+    """Return a row for every slack, and one for the slack that the folds choose."""
     results = [evaluated(sections, grids, *split) for split in splits]
     rows = []
     for slack in (*SLACKS, "chosen"):

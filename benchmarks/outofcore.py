@@ -1,4 +1,4 @@
-"""Learning from bags on disk: resident memory, and speed against the same bags in memory.
+"""Fits to bags on disk: resident memory, and speed relative to the same bags in memory.
 
 python benchmarks/outofcore.py [--bags 1000000] [--features 50000] [--iterations 2]
 """
@@ -23,7 +23,7 @@ FACTS = {"format": collection_file.FORMAT, "version": collection_file.VERSION}
 
 
 def write(path, n_bags, n_features, per_bag=100):
-    """Write bags with about so many different words each, as the file of a collection holds them."""
+    """Write bags with about this many different words each, in the format of a collection."""
     rng = np.random.default_rng(0)
     ends = np.concatenate([[0], np.cumsum(rng.integers(per_bag // 2, per_bag * 3 // 2, n_bags, dtype=np.int64))])
     columns = (n_features ** rng.random(int(ends[-1]), dtype=np.float32) - 1).astype(np.int32)
@@ -48,7 +48,7 @@ def fit(path, is_held, n_iterations):
 
 
 def measure(path, is_held, n_iterations):
-    """Fit in a process of its own."""
+    """Fit in a separate process."""
     code = f"import json, outofcore; print(json.dumps(outofcore.fit({str(path)!r}, {is_held}, {n_iterations})))"
     run = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
     run.check_returncode()

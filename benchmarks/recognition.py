@@ -1,6 +1,6 @@
 """Place recognition: two walks, a tower and a panning camera, by every system, with and without the same filter.
 
-COUNTINGGRIDS_DATA is the folder of the data sets. Everything that is chosen is chosen on the reference walk. Usage:
+COUNTINGGRIDS_DATA is the folder of the data sets. All settings are chosen on the reference walk. Usage:
 python benchmarks/recognition.py [gardens] [tower] [panning] [size] [--only bags,Gist] [--json FILE]
 """
 
@@ -25,7 +25,7 @@ from countinggrids.meta import precision_recall, recall_at, true_matches
 
 WORDS, FINE, SIDE, N_PANORAMAS = 200, (4, 4), 320, 12
 ONLY = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else [""]
-"""Systems whose names begin so."""
+"""Prefixes of the names of the systems to run."""
 HEADER = ("system", "recall@1, %", "filtered, %", "recall@5, %", "area", "area filtered", "gamma", "ms a frame")
 
 
@@ -134,7 +134,7 @@ class Vectors(StandardizedVectors):
 
 
 def new_places(reference, query):
-    """Track with half of the reference; return the area under the ROC curve of the probability of a new place."""
+    """Track with half of the reference walk; return the area under the ROC curve of the probability of a new place."""
     from sklearn.metrics import roc_auc_score
 
     n, areas = len(reference), {}

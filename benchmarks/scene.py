@@ -1,9 +1,9 @@
-"""Put fifty windows of a drawing back in place from their histograms, with pictures.
+"""Recover the layout of fifty windows of a drawing from their histograms, with pictures.
 
     COUNTINGGRIDS_DATA=... python benchmarks/scene.py [--seeds 5] [--output results/scene]
 
-Reads trees/trees.npz; a window counts as back in place within one cell, up to one common shift. Without sections,
-reflections and swapped axes count as right too: nothing in such bags tells them apart.
+Reads trees/trees.npz; a window is recovered if it is within one cell of its position, up to one common shift.
+Without sections also up to reflections and swapped axes, which such bags do not determine.
 """
 
 import argparse
@@ -38,7 +38,7 @@ MODELS = {
 
 
 def windows(labels, seed):
-    """Cut fifty windows at random; give their corners and themselves."""
+    """Cut fifty windows at random; return their corners and the windows."""
     rng = np.random.default_rng(seed)
     corners = np.stack([rng.integers(0, n - WINDOW + 1, 50) for n in labels.shape], axis=1)
     return corners, [labels[r : r + WINDOW, c : c + WINDOW] for r, c in corners]
@@ -74,7 +74,7 @@ def main():
         listed = " ".join(f"{value:.0%}" for value in shares)
         rows.append([name, f"{np.median(shares):.0%}", f"{np.mean(shares):.0%}", listed, f"{seconds:.1f} s"])
         print("  ".join(rows[-1]), flush=True)
-    table("Windows back in place", ["bags", "median", "mean", "seeds", "a fit"], rows)
+    table("Windows recovered", ["bags", "median", "mean", "seeds", "time of a fit"], rows)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ COUNTINGGRIDS_DATA=... python benchmarks/topics.py [--results topics.json]
 
 NPMI: the ten most probable words of a topic or window, co-occurrence in held-out documents, mean over topics;
 diversity: the fraction of different words among the 25 most probable ones of all topics. Windows of a grid overlap, so
-as many of them as have the most tokens are taken, none overlapping another. Classification: weights of training
+the same number of windows with most tokens is taken that do not overlap. Classification: weights of training
 documents, tested on others. Purity: of the ten nearest neighbors of a test document on the map, how many share its
-label. Runs are kept in the file of results as they end.
+label. Runs are written to the file of results as they end.
 """
 
 import argparse
