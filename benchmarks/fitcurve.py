@@ -2,7 +2,8 @@
 
     COUNTINGGRIDS_DATA=... python benchmarks/fitcurve.py [case ...] [--every 3] [--json curve.json] [--plot curve.png]
 
-Perplexity of test bags at the inverse temperature 1, of grids along the fit and of the model that is kept: by document completion for texts, by the likelihood of whole bags for the others.
+Perplexity of test bags at the inverse temperature 1, of grids along the fit and of the model that is kept: by
+document completion for texts, by the likelihood of whole bags for the others.
 """
 
 import argparse
