@@ -1,4 +1,4 @@
-"""What each optimization gains in whole default fits: each is switched off in turn, in a process of its own.
+"""Speedup of whole default fits by each optimization: each is switched off in turn, in a separate process.
 
 python benchmarks/ablation.py [case ...]
 

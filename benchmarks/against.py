@@ -1,9 +1,9 @@
-"""Default fits against those of another version of the source tree, in turns, each in a process of its own.
+"""Compare default fits with those of another source tree, in turns, each in a separate process.
 
     COUNTINGGRIDS_DATA=... python benchmarks/against.py path/to/other/src [case ...] [--repeats 3] [--json against.json]
 
-CPU seconds of the whole process include imports and what is compiled at the first use. Held-out bags are those of
-`heldout.py`, of `peers.py` (document completion) and of a tenth of the AP stories. Lower is better but for shares.
+CPU seconds are of the whole process, with imports. Held-out bags are those of `heldout.py`, of `peers.py` (document
+completion) and of a tenth of the AP stories. Lower is better, except for scores in percent.
 """
 
 import argparse
@@ -174,7 +174,7 @@ def main():
                      *(f"{each['megabytes']:.0f}" for each in (other, this))])  # fmt: skip
     header = ["case", "CPU, other", "CPU, this", "ratio", "ratio of fit alone", "held out, other", "held out, this",
               "MB, other", "MB, this"]  # fmt: skip
-    table("Default fits; held out: share (higher is better) or perplexity (lower is better)", header, rows)
+    table("Default fits; held out: score in percent (higher is better) or perplexity (lower is better)", header, rows)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 

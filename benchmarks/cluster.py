@@ -1,8 +1,8 @@
-"""What Dask costs over threads for one worker, and what a second worker gains.
+"""Overhead of Dask with one worker over threads, and speedup by a second worker.
 
 python benchmarks/cluster.py [--quiet] [--direct] [--bags 5000] [--many 120000]
 
-Kinds take turns in one process, so that what else the machine does affects all of them.
+Backends take turns in one process, so that other load on the machine affects all of them alike.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: timing, synthetic bags, tables."""
+"""Timing, synthetic bags and tables of the benchmark scripts."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from countinggrids.training.loop import TrainingState, run_em
 
 
 def times_of(function, n=9):
-    """Run a function several times; give the seconds of each."""
+    """Run a function several times; return the seconds of each run."""
     times = []
     for _ in range(n):
         began = time.perf_counter()
@@ -31,21 +31,21 @@ def times_of(function, n=9):
 
 
 def best_of(function, n=9):
-    """Give the shortest of several run times, in seconds: what the machine can do when nothing else disturbs it."""
+    """Return the shortest of several run times, in seconds."""
     return min(times_of(function, n))
 
 
 def peak():
-    """Give the most memory this process has held, in MB.
+    """Return the peak resident memory of this process, in MB.
 
-    From /proc: what getrusage says of a new program includes what its parent held when it was started.
+    Read from /proc, because the peak of getrusage includes that of the parent process at the time of the fork.
     """
-    told = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) for line in told.splitlines() if line.startswith("VmHWM")) / 1024
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
 
 
 def dense_bags(seed, n_bags=2500):
-    """32x32 cells of Dirichlet(0.1) over 200 features, windows 8x8, bags of 500 tokens; gives bags and windows."""
+    """32x32 cells of Dirichlet(0.1) over 200 features, windows 8x8, bags of 500 tokens; return bags and windows."""
     rng = np.random.default_rng(seed)
     pi = rng.dirichlet(np.full(200, 0.1), (32, 32))
     h = windows(pi, 8)
@@ -66,14 +66,14 @@ def text_bags(seed, n_bags=5500):
 
 
 def windows(pi, width):
-    """Give the histogram of every window, (cells, features)."""
+    """Return the histogram of every window, of shape (n_cells, n_features)."""
     h = np.moveaxis(torus.window_sum(np.moveaxis(pi, -1, 0), (width, width)), 0, -1).reshape(-1, pi.shape[-1])
     return h / h.sum(axis=1, keepdims=True)
 
 
 @contextmanager
 def unpacked(name):
-    """Unpack an archive of the data sets into a folder for a while; give the folder, or None if there are none."""
+    """Unpack an archive of the data sets into a temporary folder; yield the folder, or None without data sets."""
     data = os.environ.get("COUNTINGGRIDS_DATA")
     if not data:
         print("needs the data sets: set COUNTINGGRIDS_DATA to their folder")
@@ -97,7 +97,7 @@ class Learner:
         self.grid = em.Grid(em.normalize(pi, 1, self.backend.pool), log_prior)
 
     def iterate(self, n=1):
-        """Make some iterations; return the objective, and note when each of them ended."""
+        """Run some iterations; return the objective, and record when each of them ended."""
         how = Schedule(None, Pseudocounts(None), Pseudocounts(None, 0.2, 3.0), "smoothed", n, 0.0)
         with one_blas_thread():
             state = TrainingState.start(self.grid)
@@ -109,12 +109,12 @@ class Learner:
         self.ends = [*(self.ends if number > 1 else []), time.perf_counter()]
 
     def times(self, n):
-        """Give the seconds of each of the next iterations."""
+        """Return the seconds of each of the next iterations."""
         self.iterate(n + 1)
         return np.diff(self.ends)
 
     def best(self, n=25):
-        """Give the shortest time, in seconds, of several times the same iteration from this grid."""
+        """Return the shortest time, in seconds, of several runs of the same iteration from this grid."""
         start = self.grid
 
         def again():
@@ -125,20 +125,20 @@ class Learner:
 
 
 class Clock:
-    """Times learning, and stands still while what was learnt is tried."""
+    """Training time, without the time of evaluations."""
 
     def __init__(self, name):
         self.name, self.points, self.spent, self.began = name, [], 0.0, time.perf_counter()
 
     def note(self, perplexity):
-        """Note what `perplexity()` gives at this time; the time it takes does not count."""
+        """Record the value of `perplexity()` at this time; its own time is not counted."""
         self.spent += time.perf_counter() - self.began
         self.points.append((self.spent, perplexity()))
         print(f"  {self.name}: {self.spent:.1f} s, perplexity {self.points[-1][1]:.0f}", flush=True)
         self.began = time.perf_counter()
 
     def until(self, perplexity):
-        """Give the time at which a perplexity was first reached; None if it never was."""
+        """Return the time at which a perplexity was first reached; None if it never was."""
         return next((seconds for seconds, reached in self.points if reached <= perplexity), None)
 
     @property
@@ -147,7 +147,7 @@ class Clock:
 
 
 def as_fitted(iteration, window):
-    """Make a model of the grid that a callback sees."""
+    """Return a model of the grid that a callback receives."""
     model = cg.CountingGrid(iteration.log_prior.shape, window)
     model._keep(em.Grid(np.moveaxis(iteration.pi, -1, 0), iteration.log_prior), model._geometry())
     model.n_features_in_ = iteration.pi.shape[-1]
@@ -155,7 +155,7 @@ def as_fitted(iteration, window):
 
 
 def table(title, header, rows):
-    """Print a table for people, and add it to the file of tables that `python benchmarks run` reads."""
+    """Print a table, and add it to the file of tables that `python benchmarks run` reads."""
     cells = [[str(value) for value in row] for row in [header, *rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     print(f"\n{title}")

@@ -1,4 +1,4 @@
-"""Texts of the benchmarks: training documents, and test documents half of whose words are hidden."""
+"""Texts of the benchmarks: training documents, and test documents of which half of the words are held out."""
 
 import gzip
 import os
@@ -18,7 +18,7 @@ N_TESTED = 2000
 
 
 class Completion:
-    """Test documents half of whose tokens are shown, and the others predicted."""
+    """Test documents: half of the tokens are observed, and the others are predicted."""
 
     def __init__(self, test, rng):
         self.test, self.shown = test, test.copy()
@@ -28,7 +28,7 @@ class Completion:
         self.shown.eliminate_zeros()
 
     def perplexity(self, weights, topics):
-        """Compute the perplexity of the hidden words from weights of topics, (documents, topics), and topics."""
+        """Compute the perplexity of the held-out words from weights of topics, (documents, topics), and topics."""
         total = 0.0
         for start in range(0, len(weights), 250):
             p = weights[start : start + 250] @ topics
@@ -59,7 +59,7 @@ class Corpus(Completion):
 
 
 def newsgroups():
-    """20 Newsgroups by date: 11,269 documents to learn from."""
+    """20 Newsgroups by date: 11,269 training documents."""
     whole = datasets.newsgroups(_folder())
     parts = whole.split("split")
     labels = [parts[part].items["label"].astype(str) for part in ("train", "test")]
@@ -67,12 +67,12 @@ def newsgroups():
 
 
 def ap():
-    """AP news stories: four fifths of them to learn from."""
+    """AP news stories: four fifths of them are training documents."""
     return _random_fifth("AP stories", cg.Collection.from_texts(datasets.ap(_folder() / "ap.txt"), keep_texts=False))
 
 
 def manual_pages():
-    """Manual pages of Linux, sections 2, 3 and 7 (Debian's manpages and manpages-dev): four fifths to learn from."""
+    """Linux manual pages, sections 2, 3 and 7 (Debian's manpages and manpages-dev): four fifths for training."""
     pages = [
         gzip.decompress(path.read_bytes()).decode(errors="replace") for path in sorted(MANUAL.glob("man[237]/*.gz"))
     ]

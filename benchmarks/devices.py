@@ -1,4 +1,4 @@
-"""How long an EM iteration takes with NumPy, and with torch on every device that it finds, in the same process.
+"""Time of an EM iteration with NumPy, and with torch on every available device, in the same process.
 
 python benchmarks/devices.py
 """

@@ -3,7 +3,7 @@
 python benchmarks/explorer.py                          10,000 drawn pictures and 10,000 texts on 64x64 cells
 COUNTINGGRIDS_DATA=... python benchmarks/explorer.py   and the 4485 images of 15-Scenes as an exported page
 
-Wanted: a first view within 2 s, a frame within 33 ms at the median, and a page of at most 25 MB. Needs Chromium and
+Targets: a first view within 2 s, a frame within 33 ms at the median, and a page of at most 25 MB. Needs Chromium and
 playwright.
 """
 
@@ -47,7 +47,7 @@ PAN = """(n) => new Promise((done) => {
 
 
 def texts_of_regions(rng):
-    """Make texts whose words lie around a place of the torus each, with a grid that holds them."""
+    """Make texts whose words lie around a place of the torus each, with a grid that fits them."""
     n_words = 5000
     homes = rng.uniform(0, 64, (n_words, 2))
     names = [f"{a}{b}{c}" for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "ou", "ai") for c in range(60)][
@@ -72,7 +72,7 @@ def texts_of_regions(rng):
 
 
 def drawn_pictures(rng, folder):
-    """Draw small pictures of one colour and a stripe each, with a grid of colours that holds them."""
+    """Draw small pictures of one color and a stripe each, with a grid of colors that fits them."""
     palette = (np.stack(np.meshgrid(*[np.linspace(0, 255, 5)] * 3), -1).reshape(-1, 3)).round().astype(np.uint8)
     rows, columns = np.indices(GRID)
     angle = 2 * np.pi / 64
@@ -95,13 +95,13 @@ def drawn_pictures(rng, folder):
 
 
 def model_of(collection, pi):
-    """Give a model that has this grid: no learning is measured here."""
+    """Return a model with this grid; training is not measured here."""
     model = cg.CountingGrid(GRID, WINDOW, init=pi, max_iter=2, anneal=None, tol=1e9, location_prior="uniform")
     return model.fit(collection.counts)
 
 
 def measured(browser, address):
-    """Give seconds to the first view, and milliseconds a frame at the median and the 95th percentile."""
+    """Return seconds to the first view, and milliseconds per frame at the median and the 95th percentile."""
     first, frames = [], []
     for _ in range(3):
         page = browser.new_page(viewport={"width": 1280, "height": 800})
@@ -129,12 +129,12 @@ def rows_of(browser, folder):
         size = export(ItemMap(model, collection), folder / f"{name}.html")
         yield (
             f"{N_ITEMS:,} {name}, exported",
-            *told(measured(browser, (folder / f"{name}.html").as_uri())),
+            *cells_of(measured(browser, (folder / f"{name}.html").as_uri())),
             f"{size / 1e6:.1f} MB",
         )
         command = [sys.executable, "-m", "countinggrids.cli", "browse", folder / f"{name}.model", folder / f"{name}.cg"]
         with subprocess.Popen([*map(str, command), "--port", "0"], stdout=subprocess.PIPE, text=True) as server:
-            yield f"{N_ITEMS:,} {name}, served", *told(measured(browser, server.stdout.readline().split()[0])), ""
+            yield f"{N_ITEMS:,} {name}, served", *cells_of(measured(browser, server.stdout.readline().split()[0])), ""
             server.send_signal(2)
     if os.environ.get("COUNTINGGRIDS_DATA"):
         with unpacked("15scenes.tar") as root:
@@ -142,7 +142,7 @@ def rows_of(browser, folder):
 
 
 def scenes(browser, folder, root):
-    """Export the 15-Scenes set on a grid that is learnt quickly: here only the page counts."""
+    """Export the 15-Scenes set with a quickly fitted grid; only the page is measured."""
     items = datasets.scenes15(root / "15scenes")
     sift, book = DenseSIFT(step=16), Codebook(200, random_state=0)
     paths = [items.path(i) for i in range(len(items))]
@@ -153,12 +153,12 @@ def scenes(browser, folder, root):
     size = export(item_map, folder / "scenes.html")
     return (
         f"{len(items)} scenes, exported",
-        *told(measured(browser, (folder / "scenes.html").as_uri())),
+        *cells_of(measured(browser, (folder / "scenes.html").as_uri())),
         f"{size / 1e6:.1f} MB",
     )
 
 
-def told(figures):
+def cells_of(figures):
     first, far, near = figures
     return f"{first:.2f} s", far, near
 
@@ -170,7 +170,7 @@ def main():
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=options)
-        heads = ("map", "first view", "frame, whole map: ms (95%)", "frame, closer", "size")
+        heads = ("map", "first view", "frame, whole map: ms (95%)", "frame, zoomed in", "size")
         rows = []
         for row in rows_of(browser, Path(folder)):
             print("  ".join(row), flush=True)

@@ -1,4 +1,4 @@
-"""Image features: how fast they are, and what a spatial pyramid makes of them on 15-Scenes.
+"""Image features: speed, memory, and accuracy of the spatial pyramid kernel on 15-Scenes.
 
 The accuracy needs the data set: COUNTINGGRIDS_DATA is the folder that holds 15scenes.tar.
 """
@@ -56,8 +56,8 @@ def speed():
         ):
             times[name] = common.best_of(lambda stream=stream: [None for _ in stream], 3)
     ours, theirs = times.values()
-    rows = [[name, f"{N_IMAGES / seconds:.0f} a second"] for name, seconds in times.items()]
-    common.table("Images of 256x256 (bar: 150 a second, no slower than OpenCV)", ["what", "speed"], rows)
+    rows = [[name, f"{N_IMAGES / seconds:.0f} per second"] for name, seconds in times.items()]
+    common.table("Images of 256x256 (target: 150 per second, no slower than OpenCV)", ["measure", "value"], rows)
     print(f"  ratio of times: {ours / theirs:.2f}")
 
 
@@ -73,7 +73,7 @@ def accuracy(folder, seed):
 
 
 def bagging(*arguments):
-    """Run the command `bag` in a process of its own; give seconds and the most megabytes of all runs so far."""
+    """Run the command `bag` in a separate process; return seconds and the peak in MB over all runs so far."""
     command = [sys.executable, "-c", "from countinggrids.cli import app; app()", "bag", *map(str, arguments)]
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
@@ -83,7 +83,7 @@ def bagging(*arguments):
 
 
 def newsgroups(path):
-    """Write 20 Newsgroups out as raw texts, a JSON object a line, from its counts."""
+    """Write 20 Newsgroups as raw texts, one JSON object per line, from its counts."""
     news = datasets.newsgroups(Path(os.environ["COUNTINGGRIDS_DATA"]) / "text")
     words, counts = np.array(news.vocabulary.names, dtype=object), news.counts
     with open(path, "w", encoding="utf-8") as file:
@@ -111,15 +111,15 @@ def main():
             newsgroups(folder / "news.jsonl")
             everything = ("--min-df", 1, "--max-df", 1.0, "--stop-words", "none", "--keep", "numbers,urls,emails,html")
             seconds, megabytes = bagging("text", folder / "news.jsonl", *everything)
-            rows.append(["20 Newsgroups, all words (bar: 1 GB)", f"{seconds:.0f} s", f"{megabytes:.0f} MB"])
+            rows.append(["20 Newsgroups, all words (target: 1 GB)", f"{seconds:.0f} s", f"{megabytes:.0f} MB"])
             seconds, megabytes = bagging("images", folder / "15scenes", "--sections", "4x4")
-            rows.append(["15-Scenes, 4485 images (bar: 60 s, 1 GB)", f"{seconds:.0f} s", f"{megabytes:.0f} MB"])
-        common.table("countinggrids bag; images in sections 4x4", ["what", "time", "largest of all so far"], rows)
+            rows.append(["15-Scenes, 4485 images (target: 60 s, 1 GB)", f"{seconds:.0f} s", f"{megabytes:.0f} MB"])
+        common.table("countinggrids bag; images in sections 4x4", ["input", "time", "peak so far"], rows)
         if folder is None:
             return
         shares = [accuracy(folder / "15scenes", seed) for seed in range(3)]
     common.table(
-        "Spatial pyramid kernel on 15-Scenes, 200 words, standard split (bar: 79%)",
+        "Spatial pyramid kernel on 15-Scenes, 200 words, standard split (target: 79%)",
         ["codebook", "right", "mean over classes"],
         [[f"seed {i}", f"{100 * whole:.1f}%", f"{100 * mean:.1f}%"] for i, (whole, mean) in enumerate(shares)],
     )

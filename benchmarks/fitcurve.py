@@ -2,8 +2,8 @@
 
     COUNTINGGRIDS_DATA=... python benchmarks/fitcurve.py [case ...] [--every 3] [--json curve.json] [--plot curve.png]
 
-Perplexity of test bags that the fit never sees, at the inverse temperature 1, of grids on the way and of the model that
-is kept: by document completion for texts, by the likelihood of whole bags for the others.
+Perplexity of test bags at the inverse temperature 1, of grids along the fit and of the model that is kept: by
+document completion for texts, by the likelihood of whole bags for the others.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def case_of(name):
 
 
 def curve(name, every):
-    """Fit, and return the points [iteration, beta, perplexity] on the way, and the perplexity of the model kept."""
+    """Fit, and return points [iteration, beta, perplexity] along the fit, and the perplexity of the model kept."""
     train, perplexity, model = case_of(name)
     points = []
 
@@ -99,7 +99,7 @@ def main():
         rows.append([name, each["iterations"], f"{lowest:.1f}", f"{each['kept']:.1f}",
                      f"{each['kept'] / lowest - 1:+.2%}"])  # fmt: skip
     header = ["bags", "iterations", "lowest perplexity", "of the model kept", "above the lowest"]
-    table(f"Held-out perplexity along a fit (bar: at most {BAR:.1%} above the lowest)", header, rows)
+    table(f"Held-out perplexity along a fit (target: at most {BAR:.1%} above the lowest)", header, rows)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     if options.plot:

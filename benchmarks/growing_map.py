@@ -1,4 +1,4 @@
-"""How far old items move when a map learns from new ones: 20 Newsgroups, group by group, beside UMAP refits.
+"""Displacement of old items when a map is extended by new ones: 20 Newsgroups, group by group, and UMAP refits.
 
 pip install umap-learn
 COUNTINGGRIDS_DATA=... python benchmarks/growing_map.py [--groups 10] [--json growing_map.json]
@@ -9,7 +9,7 @@ its five-dimensional embedding, as BERTopic does with other embeddings. Displace
 fraction of the width of the map: the side of the grid, or twice the RMS distance of the embedded documents from their
 center, before and after the best rotation, reflection, scale and shift of the new embedding (Procrustes). Documents
 that change their region or cluster are counted after the best matching of regions or clusters (Hungarian method). The
-fraction on free land is that of new documents whose window lay on cells with hardly any tokens.
+fraction on empty cells is that of new documents whose window was on cells with hardly any tokens.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def procrustes(before, after):
 
 
 class Grid:
-    """The map that grows."""
+    """The growing map."""
 
     def __init__(self, first):
         self.collection = first

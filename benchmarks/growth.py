@@ -1,10 +1,10 @@
-"""How time and memory of a fit grow: with bags, cells, features, non-zeros, window, sections and axes.
+"""Growth of time and memory of a fit: with bags, cells, features, non-zeros, window, sections and axes.
 
 python benchmarks/growth.py [--plot growth.png]
 
-Each quantity goes over two decades where it can, the others stay. Times are of one iteration, best of
-several, after three that are not counted. Memory is the peak of a process of its own, beyond what it had before the
-fit. An exponent of 1 means that twice as much takes twice as long.
+Each quantity spans two decades where possible, with the others fixed. Times are of one iteration, shortest of
+several after three warm-up iterations. Memory is the peak of a separate process beyond that before the fit.
+An exponent of 1 means linear growth.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from common import Learner, best_of, peak, table
 from countinggrids.core.geometry import Geometry
 
 SMALL = {"bags": 300, "features": 300, "nonzeros": 5, "grid": (32, 32), "window": (4, 4), "sections": None}
-"""What is learnt before anything is measured, to compile what is to be compiled; its memory does not count."""
+"""Fit before the measurement, whose memory is the baseline."""
 BASE = {"bags": 3000, "features": 1000, "nonzeros": 50, "grid": (32, 32), "window": (4, 4), "sections": None}
 STEPS = {
     "bags": [({"bags": n}, n) for n in (1000, 3000, 10_000, 30_000, 100_000)],
@@ -37,7 +37,7 @@ STEPS = {
 
 
 def bags_of(case):
-    """Draw bags with about so many different features each, in every section alike."""
+    """Draw bags with about this many different features each, equally in every section."""
     rng = np.random.default_rng(0)
     n_sections = int(np.prod(case["sections"] or 1))
     n_columns = case["features"] * n_sections
@@ -47,7 +47,7 @@ def bags_of(case):
 
 
 def measured(case):
-    """Give seconds of an iteration, and the megabytes a fit adds to the peak."""
+    """Return the seconds of an iteration, and the megabytes that a fit adds to the peak."""
     Learner(bags_of(SMALL), Geometry.of(SMALL["grid"], SMALL["window"])).iterate()
     X = bags_of(case)
     geometry = Geometry.of(case["grid"], case["window"], case["sections"])
@@ -59,7 +59,7 @@ def measured(case):
 
 
 def apart(case):
-    """Measure in a process of its own, so that its peak is its own."""
+    """Measure in a separate process."""
     made = subprocess.run([sys.executable, __file__, "--case", json.dumps(case)], capture_output=True, text=True)
     if made.returncode:
         raise RuntimeError(made.stderr)
@@ -67,7 +67,7 @@ def apart(case):
 
 
 def exponent(sizes, values):
-    """Fit the slope of a line through logarithms, over the upper half, where constants no longer matter."""
+    """Fit the exponent to the upper half of the sizes, where constants matter less."""
     upper = slice(len(sizes) // 2, None)
     return float(np.polyfit(np.log(sizes[upper]), np.log(np.maximum(values[upper], 1e-9)), 1)[0])
 
@@ -112,7 +112,7 @@ def main():
                      " ".join(f"{each:.0f}" for each in megabytes)])  # fmt: skip
         print(*rows[-1], flush=True)
     base = ", ".join(f"{name} {value}" for name, value in BASE.items() if value)
-    table(f"One iteration; {base}", ["what grows", "sizes", "milliseconds", "exponent", "peak, MB"], rows)
+    table(f"One iteration; {base}", ["quantity", "sizes", "milliseconds", "exponent", "peak, MB"], rows)
     if options.plot:
         draw(found, options.plot)
 

@@ -1,4 +1,4 @@
-"""Digests of fits of all kinds: the same algorithm gives the same bits, whatever is moved around it.
+"""Digests of fits of all kinds, to check that a refactoring leaves every bit of the results as it was.
 
     python benchmarks/hashes.py [--against OTHER/src]
 

@@ -1,4 +1,4 @@
-"""How much of what can be learnt is learnt: held-out log-likelihood from one unigram (0%) to the truth (100%).
+"""Held-out log-likelihood on a scale from one unigram distribution (0%) to the true model (100%).
 
 python benchmarks/heldout.py [--only dense|text] [--seeds 3] [--first 0]
 """
@@ -12,13 +12,13 @@ import countinggrids as cg
 from common import dense_bags, table, text_bags
 
 SETS = {
-    "dense": (dense_bags, 2000, 8, "bar 68%, goal 75%, published code 65%"),
-    "text": (text_bags, 5000, 5, "bar 54%, goal 60%, published code 44%"),
+    "dense": (dense_bags, 2000, 8, "target 68%, goal 75%, published code 65%"),
+    "text": (text_bags, 5000, 5, "target 54%, goal 60%, published code 44%"),
 }
 
 
 def share(model, train, test, h):
-    """Give the share of the way from a single histogram of the training bags to the true windows."""
+    """Return the held-out score: 0 is the mean histogram of the training bags, 1 the true windows."""
     totals = np.asarray(train.sum(axis=0)).ravel() + 0.01
     unigram = float((test @ np.log(totals / totals.sum())).sum())
     joint = test @ np.log(np.maximum(h.T, 1e-300))
@@ -43,7 +43,7 @@ def main():
             shares.append(share(model, X[:n_train], X[n_train:], h))
             rows.append([seed, f"{shares[-1]:.1%}", model.n_iter_, f"{time.perf_counter() - began:.0f} s"])
         rows.append(["mean", f"{np.mean(shares):.1%} +- {np.std(shares):.1%}", "", ""])
-        table(f"Held-out, {name} ({marks}); default settings", ["seed", "share", "iterations", "time"], rows)
+        table(f"Held-out, {name} ({marks}); default settings", ["seed", "score", "iterations", "time"], rows)
 
 
 if __name__ == "__main__":

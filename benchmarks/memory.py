@@ -1,4 +1,4 @@
-"""Memory of a fit beyond X, the model and its statistics: at most 256 MB, whatever the number of bags.
+"""Memory of a fit beyond X, the model and its statistics: at most 256 MB, for any number of bags.
 
 python benchmarks/memory.py [--bags 200000]
 """
@@ -22,7 +22,7 @@ def bags(n_bags, n_features=N_FEATURES, per_bag=50, seed=0):
 
 
 def measure(n_bags):
-    """Return megabytes: of X, of the model and its statistics, and of what a fit needs beyond both at its peak."""
+    """Return megabytes: of X, of the model with its statistics, and of the peak of a fit beyond both."""
     options = {"anneal": None, "max_iter": 2, "tol": 10.0}
     cg.CountingGrid((32, 32), 5, **options).fit(bags(3000))
     X = bags(n_bags)

@@ -1,11 +1,11 @@
-"""Topic models by seconds and held-out words: half of the words of test documents are predicted from the others.
+"""Held-out perplexity of topic models against training time: half of the words of test documents are predicted.
 
 pip install tomotopy gensim
 COUNTINGGRIDS_DATA=... python benchmarks/peers.py [--corpus news] [--seconds 64] [--seeds 1] [--results peers.json]
 
-Every model is measured from its first usable state on. The clock stands still while a state is measured. A model ends
-when it gains nothing more, or after `--seconds` (models with many topics learn 2.5 times as long). Runs are kept in the
-file of results as they end: the same command goes on where it was stopped.
+Every model is measured from its first usable state on; the time of measurements is not counted. Training ends when
+the model no longer improves, or after `--seconds` (2.5 times as long for models with many topics). Runs are written to
+the file of results as they end, and the same command resumes after an interruption.
 """
 
 import argparse
@@ -23,20 +23,20 @@ from countinggrids.training import admixing
 
 MARKS = (2, 4, 8, 16, 32, 64)
 LOOKS = (0.6, 1, 1.7, 2.6, 3.6, 5.5, 7.5, 11, 15, 22, 31, 45, 62, 90, 125, 180, 250, 350)
-"""Seconds of learning after which a state is measured, as soon as there is one."""
+"""Seconds of training after which a state is measured, as soon as there is one."""
 SLOW = 2.5
-"""How much longer than others models with many topics may learn: they are the best in the end."""
+"""Factor on the training time of models with many topics, which are the best in the end."""
 PATIENCE, GAIN = 4, 0.001
-"""Measurements without a gain, relative to the best before, after which a model ends."""
+"""Measurements without improvement over the best one after which training ends."""
 N_WORKERS = 2
 
 
 class TimeOverError(Exception):
-    """A model has learned as long as it may, or gains nothing more."""
+    """Raised when the training time of a model is over, or when it no longer improves."""
 
 
 class Clock:
-    """Times learning, and decides when a state is measured."""
+    """Training time; decides when a state is measured."""
 
     def __init__(self, name, longest):
         self.name, self.longest = name, longest
@@ -44,7 +44,7 @@ class Clock:
         self.began = time.perf_counter()
 
     def look(self, perplexity, is_last=False):
-        """Measure a state if it is time; raise when learning should end."""
+        """Measure a state if it is time; raise when training should end."""
         now = self.spent + time.perf_counter() - self.began
         if now < self.due and not is_last:
             return
@@ -223,7 +223,7 @@ def report(results):
         rows.append([name, len(runs), *(f"{mean:.0f}" if np.isfinite(mean) else "-" for mean in means), last,
                      f"{np.mean([when for when, _ in ends]):.0f} s", f"{finals[name]:.0f}"])  # fmt: skip
     heads = ["model", "seeds", *(f"{mark} s" for mark in MARKS), "end", "after", "best"]
-    table("Perplexity of hidden words (lower is better)", heads, rows)
+    table("Held-out perplexity (lower is better)", heads, rows)
     peers = {name: value for name, value in finals.items() if name in PEERS}
     if peers and "componential grid" in finals:
         best = min(peers, key=peers.get)
@@ -235,7 +235,7 @@ def report(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", choices=CORPORA, default="news")
-    parser.add_argument("--seconds", type=float, default=64, help="of learning, at most, for each model")
+    parser.add_argument("--seconds", type=float, default=64, help="of training, at most, for each model")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", nargs="*", help="names of models, or parts of them")
     parser.add_argument("--results", type=Path, default=Path("peers.json"))

@@ -1,4 +1,4 @@
-"""How stable and how telling the names of regions are: maps of AP stories and of 20 Newsgroups from several seeds.
+"""Stability and coverage of the names of regions: maps of AP stories and of 20 Newsgroups from several seeds.
 
 COUNTINGGRIDS_DATA=... python benchmarks/region_names.py [--seeds 3] [--data ap newsgroups] [--json region_names.json]
 

@@ -1,4 +1,4 @@
-"""How long an EM iteration takes, against the bare matrix products inside it, in the same process.
+"""Time of an EM iteration relative to its two matrix products alone, in the same process.
 
 python benchmarks/speed.py
 """
@@ -15,7 +15,7 @@ from countinggrids.core.geometry import Geometry
 
 
 def two_products(X, n_cells, n=9):
-    """Time the two bare SGEMMs of one iteration, on all the threads BLAS wants; give shortest and median."""
+    """Time the two matrix products of one iteration with the default threads of BLAS; return shortest and median."""
     table_ = np.random.default_rng(0).random((X.shape[1], n_cells), np.float32)
     q = np.random.default_rng(0).random((X.shape[0], n_cells), np.float32)
     both = times_of(lambda: X @ table_, n), times_of(lambda: X.T @ q, n)
@@ -24,7 +24,7 @@ def two_products(X, n_cells, n=9):
 
 
 def in_plain_numpy(X, grid, window):
-    """Make one iteration as one would write it down first, without an objective; BLAS takes the threads it wants."""
+    """Run one iteration in plain NumPy, without the objective, with the default threads of BLAS."""
     pi, log_prior = grid
     size = np.prod(window, dtype=np.float32)
     h = torus.window_sum(pi, window) / size
@@ -46,7 +46,7 @@ PHASES = {"2nd to 6th (all of q counts)": 5, "7th to 20th": 14, "21st to 60th": 
 def dense(n_bags=2000):
     X = dense_bags(0, n_bags)[0]
     geometry = Geometry.of((32, 32), 8)
-    Learner(X, geometry).iterate(12)  # compiles what is to be compiled
+    Learner(X, geometry).iterate(12)  # warm-up
     learner = Learner(X, geometry)
     rows, bounds = [], []
     learner.iterate()
@@ -56,21 +56,21 @@ def dense(n_bags=2000):
         rows.append([name, learner.times(n)])
     shortest, median = np.min(bounds, axis=0)
 
-    def told(name, times):
+    def row_of(name, times):
         both = times.min(), np.median(times)
         return [name, "{:.1f}, {:.1f} ms".format(*(1e3 * each for each in both)), f"{both[0] / shortest:.2f}",
                 f"{both[1] / median:.2f}", f"{both[1] / np.median(plain):.2f}"]  # fmt: skip
 
     ours = np.concatenate([times for _, times in rows])
-    rows = [told(name, times) for name, times in rows]
+    rows = [row_of(name, times) for name, times in rows]
     rows.append(
         ["all of these, mean", f"{1e3 * ours.mean():.1f} ms", "", f"{ours.mean() / median:.2f}",
          f"{ours.mean() / np.median(plain):.2f}"]
     )  # fmt: skip
-    rows.append(told("2nd, in plain NumPy", plain))
+    rows.append(row_of("2nd, in plain NumPy", plain))
     table(
         f"Dense: {n_bags} bags, 200 features, 32x32/8x8; two bare SGEMMs "
-        f"{1e3 * shortest:.1f}, median {1e3 * median:.1f} ms (bar 1.0, goal 0.6)",
+        f"{1e3 * shortest:.1f}, median {1e3 * median:.1f} ms (target 1.0, goal 0.6)",
         [
             "iterations",
             "shortest, median",
@@ -130,7 +130,7 @@ def sparse():
         rows.append([name, f"{seconds * 1e3:.1f} ms", f"{seconds / bound:.2f}"])
     table(
         f"Sparse: 5000 bags, 5000 features, {X.nnz / 5000:.0f} non-zeros a bag, 32x32/5x5; "
-        f"two dense SGEMMs {bound * 1e3:.0f} ms (bar 0.25, goal 0.15)",
+        f"two dense SGEMMs {bound * 1e3:.0f} ms (target 0.25, goal 0.15)",
         ["iteration", "time", "over two SGEMMs"],
         rows,
     )
@@ -154,7 +154,7 @@ def epitomes():
         times[name] = learner.best()
     base = times["counting grid 1x1"]
     rows = [[name, f"{seconds * 1e3:.1f} ms", f"{seconds / base:.2f}"] for name, seconds in times.items()]
-    table("100 maps of 31x31, 200 features, grid 64x64 (bar 3.0)", ["model", "time", "over 1x1"], rows)
+    table("100 maps of 31x31, 200 features, grid 64x64 (target 3.0)", ["model", "time", "over 1x1"], rows)
 
 
 if __name__ == "__main__":

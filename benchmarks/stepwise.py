@@ -1,4 +1,4 @@
-"""Stepwise EM against EM on all bags: time to convergence, and time until the same held-out perplexity.
+"""Stepwise EM and EM on all bags: time to convergence, and time until the same held-out perplexity.
 
 python benchmarks/stepwise.py [--case text|newsgroups] [--batch-sizes 500 1000] [--seed 0]
 
@@ -50,14 +50,14 @@ def main():
              *(["never", ""] if seconds is None else [f"{seconds:.0f}", f"{seconds / whole.spent:.2f}"])]
         )  # fmt: skip
     table(
-        f"{options.case}: {train.shape[0]} bags, {train.shape[1]} features, grid {shapes['grid']} (bar: 0.33)",
+        f"{options.case}: {train.shape[0]} bags, {train.shape[1]} features, grid {shapes['grid']} (target: 0.33)",
         ["bags an iteration", "perplexity at the end", "seconds", "until that of all bags", "over all bags' seconds"],
         rows,
     )
 
 
 def fitted(train, test, shapes, batch_size, seed):
-    """Fit, and note the held-out perplexity now and then once beta is one; that is not timed."""
+    """Fit, and record the held-out perplexity at intervals once beta is one, outside of the measured time."""
     clock = Clock(f"batches of {batch_size}" if batch_size else "all bags")
 
     def look(iteration):

@@ -18,9 +18,9 @@ BATCH_RATE, BATCH_QUICK_RATE = 1.02, 1.07
 """The same for stepwise EM, where a batch changes the grid more than an iteration over all bags does."""
 GRADUAL = 0.02
 """Critical beta below which the layout forms gradually, all the way to a beta near 1, as that of real texts does."""
-GRADUAL_RATE, FORMING_RATE, KEEPING_RATE = 1.1, 1.06, 1.12
+GRADUAL_RATE, FORMING_RATE, KEEPING_RATE = 1.1, 1.06, 1.05
 """Growth of beta for such bags: on the smallest grid, on the next one, where the layout forms, and on the full grid."""
-GRADUALLY_FORMED, KEEPING = 100.0, 50.0
+GRADUALLY_FORMED, KEEPING = 10.0, 5.0
 """Beta at which such a layout has formed, and at which the full grid goes on, in units of the critical beta."""
 FORMED = 3.0
 """Beta at which the layout has formed, in units of the critical beta."""

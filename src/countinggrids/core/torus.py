@@ -88,7 +88,7 @@ def displacement(start: ArrayLike, end: ArrayLike, grid: Sequence[int]) -> Array
 
 
 def _band_sum(planes: Array, length: int, axis: int, is_covering: bool = False) -> Array:
-    """Sum runs of neighbours along one axis as a matrix product."""
+    """Sum runs of neighbors along one axis as a matrix product."""
     size = planes.shape[axis]
     band = _band(size, length, namespace(planes), planes.dtype, planes.device)
     if is_covering:
@@ -106,7 +106,7 @@ def _band(size: int, length: int, xp: Any, dtype: Any, device: Any) -> Array:
 
 
 def _doubling_sum(planes: Array, length: int, axis: int) -> Array:
-    """Sum runs of neighbours along one axis by adding shifted copies in doubling strides."""
+    """Sum runs of neighbors along one axis by adding shifted copies in doubling strides."""
     size = planes.shape[axis]
     run = namespace(planes).concat([planes, _cut(planes, axis, 0, length - 1)], axis=axis)
     pieces = []
