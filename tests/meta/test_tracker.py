@@ -304,3 +304,14 @@ def test_lists_and_tables_do_as_well_as_arrays(walk):
     np.testing.assert_allclose(
         cg.PlaceTracker(GRID, gamma=1.0).fit(X.tolist(), y.tolist(), lengths).filter(pd.DataFrame(X), lengths), wanted
     )
+
+
+def test_the_lengths_of_walks_reach_an_estimator_that_takes_them(rng):
+    class Matcher(cg.GridNeighbors):
+        def fit(self, X, y=None, lengths=None):
+            self.lengths_ = lengths
+            return super().fit(X, y)
+
+    X = rng.poisson(2.0, (24, 12))
+    tracker = cg.PlaceTracker(Matcher(cg.CountingGrid((6, 6), 2, anneal=None, tol=0.1, random_state=0)), gamma=0.5)
+    assert tracker.fit(X, lengths=[10, 14]).classifier_.lengths_ == [10, 14]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.data.validation import check_table
@@ -187,7 +187,9 @@ class PlaceTracker(Saveable, FittedTracker):
         self.tolerance_ = float(self.tolerance)
         which = np.arange(len(places)) if targets.is_walk else np.searchsorted(places, targets.labels)
         self.chain_ = first_chain(self, [which[part] for part in parts], len(self.classes_), targets.is_walk)
-        self.classifier_ = clone(place_model(self.estimator, targets.is_walk)).fit(X, targets.labels)
+        matcher = clone(place_model(self.estimator, targets.is_walk))
+        known = {"lengths": sizes} if has_fit_parameter(matcher, "lengths") else {}
+        self.classifier_ = matcher.fit(X, targets.labels, **known)
         self.frame_places_ = which
         self.emission_ = emission_of(self.classifier_, which)
         self.unknown_score_ = None if self.unknown is None else self._mean_score(X) - self.unknown
