@@ -1,7 +1,6 @@
 """`countinggrids map`: from a table, a file or a folder to a map in the browser, in one command."""
 
 import warnings
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,10 +19,6 @@ COMPONENTIAL_WINDOW = 3
 """Cells along each axis of the window of a word."""
 MAX_ITER, BATCH_SIZE = 40, 2500
 """Iterations of the fit, and bags of each while the layout forms."""
-RATE = 1.0e9
-"""Entries of bags times cells that an iteration processes in a second, by which the time is estimated."""
-N_CANDIDATE_ITERATIONS = 25
-"""Iterations that the candidates on small grids cost, in iterations of the full grid."""
 
 
 def draw_map(
@@ -182,18 +177,9 @@ def fit_map(collection: "Collection", seed: int, several: bool = False) -> Any:
 
     model, reason = model_for(collection, seed, several)
     common.log(reason)
-    common.log(f"about {_seconds(collection, model)} s to fit")
-    with progress.fit_bar() as callback, warnings.catch_warnings():
+    with progress.verbose(model), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is chosen for speed
-        return model.fit(collection, callback=callback)
-
-
-def _seconds(collection: "Collection", model: Any) -> int:
-    """Estimate the time of a fit."""
-    work = collection.counts.nnz * prod(model.grid)
-    n_batch = model.batch_size if isinstance(model.batch_size, int) else len(collection)
-    fraction = 0.6 * n_batch / len(collection) + 0.4
-    return max(1, round(work * (MAX_ITER + N_CANDIDATE_ITERATIONS) * fraction / RATE))
+        return model.fit(collection)
 
 
 def _draw(model: Any, collection: "Collection", page: Path, title: str, largest: float) -> int:

@@ -88,6 +88,7 @@ def fit(
     ] = None,
     seed: common.Seed = 0,
     force: common.Force = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show neither the estimate nor the progress.")] = False,
     as_json: common.Json = False,
 ) -> None:
     """Fit a counting grid to bags."""
@@ -103,9 +104,9 @@ def fit(
         shapes = (_componential_shapes if kind == "componential" else complete_shapes)(X, shapes)
         options: dict[str, Any] = {"max_iter": max_iter, "n_init": n_init, "random_state": seed}
         model = _new_model(kind, shapes | _slack(kind, slack) | options)
-        with connected(scheduler), progress.fit_bar() as callback:
+        with connected(scheduler), progress.verbose(model, quiet):
             counts = X if scheduler is None else _delayed_blocks(bags, X, shapes)
-            model.fit(counts, callback=callback, checkpoint=checkpoint)
+            model.fit(counts, checkpoint=checkpoint)
         if scheduler is not None:
             model.fingerprint_ = getattr(X, "fingerprint", None)
         model.save(output)

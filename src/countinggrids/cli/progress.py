@@ -10,22 +10,22 @@ if TYPE_CHECKING:
 
 @contextmanager
 def fit_bar() -> "Iterator[Callback]":
-    """Show the inverse temperature and the objective of a fit; yield the callback for `fit`."""
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    """Show the stage and the objective of fits that are not planned; yield the callback for `fit`."""
+    from countinggrids.training.progress import bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
-    with _progress(*columns) as progress:
-        task = progress.add_task("candidates", total=1.0, state="")
-
-        def callback(now: Any) -> None:
-            progress.update(
-                task,
-                description=now.stage,
-                completed=min(now.beta, 1.0),
-                state=f"iteration {now.number}, beta {now.beta:.2f}, objective {now.objective:.4f}",
-            )
-
+    with bar() as callback:
         yield callback
+
+
+@contextmanager
+def verbose(model: Any, is_quiet: bool = False) -> Iterator[None]:
+    """Let a model show its estimate and its progress inside the `with` block, as `verbose=1` does."""
+    before = model.verbose
+    model.verbose = 0 if is_quiet else 1
+    try:
+        yield
+    finally:
+        model.verbose = before
 
 
 @contextmanager

@@ -31,8 +31,8 @@ from countinggrids.data.table import Table
 from countinggrids.kernels.threads import one_blas_thread
 from countinggrids.models.fitted import Array, FittedGrid, Seed
 from countinggrids.models.maps import MapMethods
-from countinggrids.training import initialization, stepwise
-from countinggrids.training.callbacks import Callback, VerboseLogger, combined
+from countinggrids.training import initialization, plans, progress, stepwise
+from countinggrids.training.callbacks import Callback, combined
 from countinggrids.training.restart import Restart, Runs
 from countinggrids.training.sklearn_callbacks import CallbackSupportMixin, FitTask, with_callbacks
 
@@ -61,6 +61,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
     _stream: stepwise.Stream | None = None
     _from_fit: stepwise.Fitted | None = None
     _restart: ClassVar[type[Restart]] = Restart
+    _plan = staticmethod(plans.annealed)
 
     def __init__(
         self,
@@ -155,9 +156,10 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
             runs = checkpoints.Checkpoint(checkpoint, checkpoints.identity_of(self, table, weights, n_features), rng)
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         task = FitTask(self, data, lambda now: {**self._fitted(now.fetched(), geometry), "fingerprint_": fingerprint})
-        watch = combined(callback, task, VerboseLogger(self.verbose) if self.verbose else None)
         bags = (table, weights, n_features)
-        with runs, one_blas_thread(), buffers.reused():
+        shown = progress.shown(self.verbose, lambda: self._plan(self, geometry, *bags))
+        with shown as show, runs, one_blas_thread(), buffers.reused():
+            watch = combined(callback, task, show)
             results = [
                 self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
                 for number in range(self.n_init)

@@ -17,7 +17,7 @@ from countinggrids.data.constraints import Choice, Constraints, Integer, Real
 from countinggrids.kernels.threads import default, one_blas_thread
 from countinggrids.models.base import Anneal, GridModel, Lengths
 from countinggrids.models.fitted import Array, Seed, lazily
-from countinggrids.training import completion
+from countinggrids.training import completion, plans
 from countinggrids.training.admixing import AdmixtureRestart
 
 FIXED = ("location_prior", "anneal", "batch_size")
@@ -65,7 +65,8 @@ class ComponentialGrid(GridModel):
     random_state : int, RandomState or None, default=None
         Seed of the first grid, of the bags that are kept out, and of `sample`.
     verbose : int, default=0
-        1 logs to stderr every two seconds, 2 after every iteration.
+        1 estimates time and memory, and shows progress on stderr: a bar on a terminal or in a notebook, elsewhere a
+        line every two seconds. 2 writes a line after every iteration.
 
     Attributes
     ----------
@@ -104,6 +105,7 @@ class ComponentialGrid(GridModel):
     }
     _geometry_type = ComponentialGeometry
     _restart = AdmixtureRestart
+    _plan = staticmethod(plans.admixed)
     location_prior: str = "uniform"
     anneal: Anneal = "auto"
 

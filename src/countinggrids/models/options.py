@@ -40,7 +40,8 @@ device : str or None, default=None
 random_state : int, RandomState or None, default=None
     Seed of the first grid, and of `sample`. With NumPy the same seed gives the same bits on any number of threads.
 verbose : int, default=0
-    1 logs to stderr every two seconds, 2 after every iteration.
+    1 estimates time and memory, and shows progress on stderr: a bar on a terminal or in a notebook, elsewhere a line
+    every two seconds. 2 writes a line after every iteration.
 
 Attributes
 ----------

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ class Iteration:
     def log_prior(self) -> Array:
         return self._fetched.log_prior
 
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of the grid, which is smaller for candidates."""
+        return prod(self._grid.log_prior.shape)
+
     def fetched(self) -> Grid:
         """Return the parameters as NumPy arrays, features first."""
         return self._fetched
@@ -81,7 +87,7 @@ def combined(*callbacks: Callback | None) -> Callback:
 
 
 class VerboseLogger:
-    """Log progress to stderr: every two seconds, or after every iteration from verbose=2 on.
+    """Log progress to stderr in lines: every two seconds, or after every iteration from verbose=2 on.
 
     Parameters
     ----------

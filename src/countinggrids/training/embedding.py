@@ -14,11 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 from scipy.spatial.distance import pdist, squareform
-from scipy.stats import ortho_group
-from sklearn.decomposition import KernelPCA
-from sklearn.manifold import smacof
-from sklearn.metrics.pairwise import manhattan_distances
-from sklearn.preprocessing import normalize
 
 from countinggrids.backends import ThreadsBackend
 from countinggrids.core import em, steps
@@ -132,6 +127,9 @@ def layout_of(counts: Any, n_axes: int, weighting: float = 0.0) -> Layout:
     layout : Layout
         The places.
     """
+    from sklearn.decomposition import KernelPCA
+    from sklearn.manifold import smacof
+
     paths, is_connected = _paths(_total_variation(counts, weighting), N_NEIGHBORS * (n_axes + 1))
     start = KernelPCA(n_axes, kernel="precomputed").fit_transform(-0.5 * paths**2)
     start = np.pad(start, [(0, 0), (0, n_axes - start.shape[1])])
@@ -161,6 +159,9 @@ def _paths(distances: Array, n_neighbors: int) -> tuple[Array, bool]:
 
 def _total_variation(counts: Any, weighting: float) -> Array:
     """Compute half of the L1 distances between histograms of weighted features, (n_bags, n_bags)."""
+    from sklearn.metrics.pairwise import manhattan_distances
+    from sklearn.preprocessing import normalize
+
     totals = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
     weights = np.maximum(totals, totals[totals > 0].min()) ** weighting
     histograms = normalize(counts.astype(np.float64) * weights, norm="l1")
@@ -175,6 +176,8 @@ def rotations(n_axes: int) -> Array:
     if n_axes == 1:
         return np.ones((1, 1, 1))
     if n_axes > 2:
+        from scipy.stats import ortho_group
+
         return ortho_group.rvs(n_axes, size=N_ANGLES, random_state=0)
     angles = np.arange(N_ANGLES) * np.pi / N_ANGLES
     cos, sin = np.cos(angles), np.sin(angles)
