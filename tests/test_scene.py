@@ -15,11 +15,11 @@ import scene
 
 
 def put_back(data, sections, seed, **options):
-    labels = demo.tree_scene(data).labels
-    corners, maps = scene.windows(labels, seed)
+    trees = demo.tree_scene(data)
+    corners, maps = scene.windows(trees.labels, seed)
     X = cg.bag(maps, sections, scene.N_COLORS)
-    model = cg.CountingGrid(scene.GRID, scene.WINDOW, sections, random_state=seed, **options).fit(X)
-    return align(model.locate(X), corners, scene.GRID, has_symmetries=sections == 1).is_correct.mean()
+    model = cg.CountingGrid(trees.grid, scene.WINDOW, sections, random_state=seed, **options).fit(X)
+    return align(model.locate(X), corners, trees.grid, has_symmetries=sections == 1).is_correct.mean()
 
 
 def test_four_histograms_a_window_put_the_drawing_back(data):

@@ -43,7 +43,8 @@ def test_a_table_becomes_a_page_a_model_and_a_collection(table, tmp_path):
     assert collection.items["label"].tolist() == list(TOPICS) * 30
     assert np.isfinite(collection.items["time"]).all()
     assert cg.load(model).locate(collection).shape == (60, 2)
-    assert "counting grid (one place for each item; --several-places has one for each word)" in told.stderr
+    assert "a place for each item: held-out perplexity" in told.stderr
+    assert "counting grid (one place for each item)" in told.stderr
     assert "s to fit" in told.stderr
 
 
@@ -51,6 +52,9 @@ def test_words_of_an_item_may_lie_in_several_places(table, tmp_path):
     told = run(table, "-o", tmp_path / "map.html", "--model", tmp_path / "model", "--several-places")
     assert "componential counting grid (a place for each word)" in told.stderr
     assert isinstance(cg.load(tmp_path / "model"), cg.ComponentialGrid)
+    told = run(table, "-o", tmp_path / "b.html", "--model", tmp_path / "b", "--one-place")
+    assert "held-out perplexity" not in told.stderr
+    assert isinstance(cg.load(tmp_path / "b"), cg.CountingGrid)
 
 
 def test_the_cap_of_words_is_said(table, tmp_path):

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from hands import PHONE, box, on_screen, params, picture, settle, until, view
-from maps import TOPICS, item_map_of, saved
+from hands import PHONE, WIDE, box, on_screen, params, picture, settle, until, view
+from maps import TOPICS, browsing, item_map_of, saved
 
 import countinggrids as cg
 from countinggrids.explore import export, groups
@@ -213,7 +213,7 @@ def odd(folder, addresses):
         )
         for i in range(40)
     ]
-    long = " ".join(["tea milk boat"] * 30_000)
+    long = " ".join(["tea milk boat"] * 720_000)
     documents[11] = documents[11]._replace(text=long)
     collection = cg.Collection.from_texts(documents, Words(min_df=2))
     collection.items = collection.items.with_columns(rating=[str(i % 7) if i % 6 else "" for i in range(40)])
@@ -243,10 +243,41 @@ def test_odd_items_are_shown_selected_and_compared(visit, odd):
     assert rows[1]["title"] == "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd"
     assert rows[3]["title"] == "'=1+1", "no spreadsheet takes it for a formula"
     assert (rows[5]["time"], rows[6]["rating"]) == ("", "")
+
+
+def test_a_text_of_ten_megabytes_is_cut_until_one_asks_for_all_of_it(visit, odd):
     page = visit("odd.html", "#item=11")
     page.wait_for_selector("#detail .text")
     assert page.locator("#detail .text").inner_text().startswith("tea milk boat")
-    assert page.get_by_role("button", name="Show all").count() == 1
+    assert page.get_by_role("button", name="Show all 10,079,999 characters").count() == 1
+    assert page.locator("#detail .text").evaluate("node => node.textContent.length") <= 100_000
+    page.fill("#query", '"boat tea"')
+    page.keyboard.press("Enter")
+    until(page, "document.querySelectorAll('#detail button[data-item] mark').length > 0")
+
+
+@pytest.mark.parametrize(
+    ("item", "title"), [(0, "\U0001f600\U0001f680"), (1, "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd")]
+)
+def test_emoji_and_right_to_left_titles_are_shown_as_they_are(visit, odd, item, title):
+    page = visit("odd.html", f"#item={item}&scale=130")
+    page.wait_for_selector("#detail .text")
+    assert page.locator("#detail h2").inner_text() == title
+    assert page.locator("#detail h2 bdi").count() == 1, "its direction must not turn the words around it"
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+
+
+def test_a_label_with_one_item_is_listed_filtered_and_selected(visit, odd):
+    page = visit("odd.html")
+    page.uncheck("#legend label:has-text('many') input")
+    assert page.locator("#count").inner_text() == "1 of 40"
+    page.locator("#map").focus()
+    page.keyboard.press("v")
+    settle(page)
+    assert page.locator("#detail h2").inner_text() == "Selection of 1 item"
+    assert page.locator("#group-words bdi").count() > 0
+    page.uncheck("#legend label:has-text('only') input")
+    until(page, "document.querySelector('#detail h2').innerText === 'Selection of 0 items'")
 
 
 def test_the_atlas_fits_a_phone(visit):
@@ -286,3 +317,24 @@ def test_words_have_the_colors_of_their_places(visit, story_map):
     page.wait_for_selector("#detail .placed")
     assert page.locator("#detail .placed").all_inner_texts() == text.split()
     assert len({node.get_attribute("style") for node in page.locator("#detail .placed").all()}) > 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_exported_page_colors_words_as_the_served_one_does(visit, addresses, folder):
+    rng = np.random.default_rng(0)
+    documents = [" ".join(rng.choice(TOPICS["kitchen"].split() + TOPICS["harbor"].split(), 12)) for _ in range(80)]
+    collection = cg.Collection.from_texts(documents)
+    model = cg.ComponentialGrid((8, 8), (2, 2), max_iter=30, random_state=0)
+    files = saved(folder / "several", collection, model)
+    export(item_map_of(files), folder / "several.html")
+    addresses["several.html"] = (folder / "several.html").as_uri()
+    with browsing(files) as port:
+        addresses["several"] = f"http://127.0.0.1:{port}/"
+        colors = []
+        for name in ("several", "several.html"):
+            page = visit(name, "#item=3")
+            page.wait_for_selector("#detail .placed")
+            nodes = page.locator("#detail .placed").all()
+            colors.append([(node.inner_text(), node.get_attribute("style")) for node in nodes])
+    assert [word for word, _ in colors[0]] == documents[3].split()
+    assert colors[0] == colors[1]

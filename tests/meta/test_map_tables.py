@@ -68,6 +68,13 @@ def test_top_words_of_a_window_are_the_most_relevant(story_map):
     assert [i for i, _ in model.top_words((3, 4), n=3)] == best.tolist()
 
 
+def test_words_that_are_rarer_than_elsewhere_are_not_top_words(story_map):
+    model, collection = story_map[:2]
+    found = model.top_words((3, 4), collection, n=10_000)
+    assert 0 < len(found) < len(collection.vocabulary)
+    assert all(score > 0 for _, score in found)
+
+
 def test_top_words_of_a_region_by_id_or_name(story_map):
     model, collection, _ = story_map
     region = find_regions(model, collection).regions[1]

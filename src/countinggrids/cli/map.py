@@ -37,9 +37,12 @@ def draw_map(
     model_file: Annotated[Path | None, typer.Option("--model", help="Where to keep the model.")] = None,
     collection_file: Annotated[Path | None, typer.Option("--collection", help="Where to keep the collection.")] = None,
     several: Annotated[
-        bool,
-        typer.Option("--several-places/--one-place", help="Whether the words of an item may lie in several places."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--several-places/--one-place",
+            help="Whether the words of an item may lie in several places; chosen by held-out words by default.",
+        ),
+    ] = None,
     max_words: Annotated[int, typer.Option(min=1, help="Number of words, the most frequent ones.")] = MAX_WORDS,
     largest: Annotated[float, typer.Option(help="Largest size of the page in megabytes.")] = 25,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
@@ -152,11 +155,10 @@ def model_for(collection: "Collection", seed: int, several: bool = False) -> tup
     batch = BATCH_SIZE if len(collection) > 2 * BATCH_SIZE else None
     model = countinggrids.CountingGrid(grid, window, max_iter=MAX_ITER, batch_size=batch, random_state=seed)
     shapes = f"{grid[0]}x{grid[1]} cells, windows of {WINDOW}x{WINDOW}"
-    how = "one place for each item; --several-places has one for each word"
-    return model, f"counting grid ({how}): {shapes}, for {len(collection)} items"
+    return model, f"counting grid (one place for each item): {shapes}, for {len(collection)} items"
 
 
-def fit_map(collection: "Collection", seed: int, several: bool = False) -> Any:
+def fit_map(collection: "Collection", seed: int, several: bool | None = None) -> Any:
     """Fit a model to a collection, with an estimate of the time before and progress meanwhile.
 
     Parameters
@@ -165,8 +167,8 @@ def fit_map(collection: "Collection", seed: int, several: bool = False) -> Any:
         The bags.
     seed : int
         Seed of the fit.
-    several : bool, default=False
-        Whether every word of an item has its own place.
+    several : bool, default=None
+        Whether every word of an item has its own place; None chooses by held-out words.
 
     Returns
     -------
@@ -175,11 +177,25 @@ def fit_map(collection: "Collection", seed: int, several: bool = False) -> Any:
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    model, reason = model_for(collection, seed, several)
-    common.log(reason)
-    with progress.verbose(model), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is chosen for speed
-        return model.fit(collection)
+        several = _choose(collection, seed) if several is None else several
+        model, reason = model_for(collection, seed, several)
+        common.log(reason)
+        with progress.verbose(model):
+            return model.fit(collection)
+
+
+def _choose(collection: "Collection", seed: int) -> bool:
+    """Choose whether words have places of their own, and log why."""
+    from countinggrids.meta.model_choice import choose_model
+
+    with progress.spinner("comparing one place for each item with one for each word"):
+        choice = choose_model(collection, seed)
+    chosen, other = ("word", "--one-place") if choice.is_componential else ("item", "--several-places")
+    hint = f"; {other} for the other" if collection.vocabulary.kind == "words" else ""
+    common.log(f"a place for each {chosen}: {choice.reason}{hint}")
+    return choice.is_componential
 
 
 def _draw(model: Any, collection: "Collection", page: Path, title: str, largest: float) -> int:

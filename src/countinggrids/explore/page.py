@@ -116,6 +116,8 @@ def _essentials(item_map: ItemMap, room: int) -> Pack:
     pack["images"]["search.bin"], pack["search"] = _base64(index), {"n_left_out": n_left_out}
     if counts := counts_index.encode(item_map, room // INDEX_FRACTION):
         pack["images"]["counts.bin"], pack["counts"] = _base64(counts.content), counts.facts
+        if regions := counts_index.encode_regions(item_map, counts, room // INDEX_FRACTION):
+            pack["images"]["word_regions.bin"] = _base64(regions)
     if is_text(item_map):
         words, levels = word_index(item_map, min(MOST_BYTES, room // 5))
         pack["word_index"] = words | {"levels": _base64(levels)}

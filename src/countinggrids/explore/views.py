@@ -184,13 +184,18 @@ def locate(item_map: ItemMap, source: Any) -> View:
 
 def word_places(item_map: ItemMap, number: int) -> View:
     """Return the window of each word of an item, where the model has one for each; otherwise nothing."""
-    if not is_text(item_map) or not isinstance(item_map.model, ComponentialGrid):
+    if not has_word_places(item_map):
         return {}
     names = item_map.collection.vocabulary.names
     cells = item_map.model.assign(item_map.collection.counts[[number]])
     rows, columns = np.unravel_index(cells.data - 1, item_map.grid)
     words = [names[i % len(names)] for i in cells.indices.tolist()]
     return {word: [row, column] for word, row, column in zip(words, rows.tolist(), columns.tolist(), strict=True)}
+
+
+def has_word_places(item_map: ItemMap) -> bool:
+    """Return whether the model has a window for each word of an item."""
+    return is_text(item_map) and isinstance(item_map.model, ComponentialGrid)
 
 
 def summary(item_map: ItemMap, number: int) -> View:

@@ -133,7 +133,7 @@ def top_words(model: Any, where: Any, collection: Collection | None, n: int) -> 
     h = h.reshape(-1, model.pi_.shape[-1], *grid).mean(axis=0)
     everywhere = relevance.mean_histogram(np.moveaxis(h, 0, -1), np.exp(model.log_prior_))
     scores = relevance.relevance(h[(slice(None), *cell)], everywhere)
-    best = np.argsort(-scores, kind="stable")[:n].tolist()
+    best = [i for i in np.argsort(-scores, kind="stable")[:n].tolist() if scores[i] > 0]
     names = range(len(scores)) if collection is None else collection.vocabulary.names
     return [(names[i], float(scores[i])) for i in best]
 

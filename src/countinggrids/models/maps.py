@@ -114,7 +114,7 @@ class MapMethods:
         collection : Collection, array-like or sparse matrix of shape (n_bags, n_features), default=None
             Items, or plain counts. None returns indices of features instead of words, for windows only.
         n : int, default=10
-            Number of words.
+            Largest number of words.
         words : sequence of str, default=None
             Names of the features of plain counts.
 
@@ -122,7 +122,7 @@ class MapMethods:
         -------
         words : list of (str, float)
             Words with p log(p / q) for a window, where p and q are their frequencies in it and on the whole grid, or
-            with z-scores of log-odds for a region.
+            with z-scores of log-odds for a region. Words that are no more frequent there than elsewhere are not listed.
         """
         from countinggrids.meta import map_tables
 

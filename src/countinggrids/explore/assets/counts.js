@@ -7,6 +7,19 @@ const N_PERMUTATIONS = 200;
 
 // A sparse table of counts by column: {n, nColumns, start, items, counts, terms}.
 function readPostings(content) {
+  const { next, rest } = numbersIn(content);
+  const [n, nColumns] = [next(), next()];
+  const start = new Uint32Array(nColumns + 1);
+  for (let i = 0; i < nColumns; i++) start[i + 1] = start[i] + next();
+  const total = start[nColumns];
+  const [items, counts] = [new Uint32Array(total), new Uint32Array(total)];
+  for (let i = 0; i < nColumns; i++) for (let k = start[i], item = 0; k < start[i + 1]; k++) items[k] = item += next();
+  for (let k = 0; k < total; k++) counts[k] = next();
+  return { n, nColumns, start, items, counts, terms: new TextDecoder().decode(rest()).split("\n") };
+}
+
+// Reads variable-length integers one after another, and what follows them.
+function numbersIn(content) {
   let at = 0;
   const next = () => {
     let [value, factor, byte] = [0, 1, 128];
@@ -17,14 +30,21 @@ function readPostings(content) {
     }
     return value;
   };
-  const [n, nColumns] = [next(), next()];
-  const start = new Uint32Array(nColumns + 1);
-  for (let i = 0; i < nColumns; i++) start[i + 1] = start[i] + next();
-  const total = start[nColumns];
-  const [items, counts] = [new Uint32Array(total), new Uint32Array(total)];
-  for (let i = 0; i < nColumns; i++) for (let k = start[i], item = 0; k < start[i + 1]; k++) items[k] = item += next();
-  for (let k = 0; k < total; k++) counts[k] = next();
-  return { n, nColumns, start, items, counts, terms: new TextDecoder().decode(content.subarray(at)).split("\n") };
+  return { next, rest: () => content.subarray(at) };
+}
+
+// The column of a sparse table that has an item, and where, for all columns that have it.
+function* entriesOf(table, item) {
+  const { nColumns, start, items } = table;
+  for (let i = 0; i < nColumns; i++) {
+    let [low, high] = [start[i], start[i + 1]];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (items[middle] < item) low = middle + 1;
+      else high = middle;
+    }
+    if (low < start[i + 1] && items[low] === item) yield [i, low];
+  }
 }
 
 // Log-odds of each column in a against b with pseudocounts, and their z-scores, between two columns.

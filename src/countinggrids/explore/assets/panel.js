@@ -189,17 +189,17 @@ class Panel {
       make("p", this.distanceNote(), { class: "quiet small" }),
       near,
     );
-    let known = {};
+    let [known, regions] = [{}, new Map()];
     try {
       known = await this.source.known(item);
+      if (known.text) regions = await this.source.wordRegions(item);
     } catch (error) {
-      known = { problem: error.message };
+      known = { ...known, problem: error.message };
     }
     if (ticket !== this.ticket) return;
     facts.replaceChildren(...this.facts(known));
-    const places = Object.keys(known.places || {}).length ? known.places : null;
-    body.replaceChildren(...(known.text ? this.text(known.text, LONGEST_TEXT, places) : []));
-    if (places && known.text) body.append(make("p", "Words are colored by the region where the model puts each of them.", { class: "quiet small" }));
+    body.replaceChildren(...(known.text ? this.text(known.text, LONGEST_TEXT, regions) : []));
+    if (regions.size) body.append(make("p", "Words are colored by the region where the model puts each of them.", { class: "quiet small" }));
   }
 
   // The most likely window of an item.
@@ -215,25 +215,25 @@ class Panel {
   }
 
   // A text with the words of the last search marked; a very long one is cut until one asks for all of it.
-  text(text, length = LONGEST_TEXT, places = null) {
+  text(text, length = LONGEST_TEXT, wordRegions = new Map()) {
     const part = text.slice(0, length);
-    const nodes = places && !this.act.query() ? this.placed(part, places) : highlighted(part, this.act.query());
+    const nodes = wordRegions.size && !this.act.query() ? this.placed(part, wordRegions) : highlighted(part, this.act.query());
     const node = make("div", nodes, { class: "text", tabindex: 0, "aria-label": "Text" });
     if (text.length <= length) return [node];
     const more = make("button", `Show all ${text.length.toLocaleString("en")} characters`, { type: "button" });
-    more.addEventListener("click", () => more.parentElement.replaceChildren(...this.text(text, Infinity, places)));
+    more.addEventListener("click", () => more.parentElement.replaceChildren(...this.text(text, Infinity, wordRegions)));
     return [node, more];
   }
 
   // A text whose words have the colors of their regions.
-  placed(text, places) {
+  placed(text, wordRegions) {
     const { regions } = this.map;
     const nodes = [];
     let last = 0;
     for (const match of text.matchAll(RUNS)) {
-      const word = tokensOfText(match[0]).find((token) => Object.hasOwn(places, token));
+      const word = tokensOfText(match[0]).find((token) => wordRegions.has(token));
       if (word === undefined) continue;
-      const id = regions.above(this.regionAt(places[word]), Math.min(1, regions.nLevels - 1));
+      const id = regions.above(wordRegions.get(word), Math.min(1, regions.nLevels - 1));
       const node = make("span", match[0], { class: "placed", title: plain(regions.list[id].name) });
       node.style.color = regionColor(this.map, id);
       nodes.push(plain(text.slice(last, match.index)), node);

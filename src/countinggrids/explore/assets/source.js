@@ -13,9 +13,9 @@ class Source {
 
 class Served extends Source {
   async mapData() {
-    const mapData = await this.json("map.json");
-    this.canDrop = mapData.can_drop;
-    return mapData;
+    this.map = await this.json("map.json");
+    this.canDrop = this.map.can_drop;
+    return this.map;
   }
 
   async json(address, options) {
@@ -34,8 +34,20 @@ class Served extends Source {
   }
 
   async known(item) {
-    const { known, word_places: places } = await this.json(`item/${item}.json`);
-    return { ...known, places };
+    return (await this.item(item)).known;
+  }
+
+  // The finest region of each word of an item, where the model has a place for each.
+  async wordRegions(item) {
+    const { word_places: places } = await this.item(item);
+    const finest = this.map.regions.levels[this.map.regions.levels.length - 1];
+    return new Map(Object.entries(places || {}).map(([word, [row, column]]) => [word, finest[row * this.map.grid[1] + column]]));
+  }
+
+  // The view of an item; the last one is kept.
+  item(item) {
+    if (this._item?.number !== item) this._item = { number: item, view: this.json(`item/${item}.json`) };
+    return this._item.view;
   }
 
   search(query) {
@@ -98,6 +110,14 @@ class Embedded extends Source {
     }
     if (mapData.items.time && mapData.items.time[item] !== null) found.time = mapData.items.time[item];
     return found;
+  }
+
+  async wordRegions(item) {
+    if (!this.images["word_regions.bin"]) return new Map();
+    const table = await this.countTable();
+    this._regions ||= numbersOf(await unzipped(bytes(this.images["word_regions.bin"])), table.items.length);
+    const first = this.pack.map.regions.list.find(({ level }) => level === this.pack.map.regions.levels.length - 1).id;
+    return new Map([...entriesOf(table, item)].map(([i, k]) => [table.terms[i], first + this._regions[k]]));
   }
 
   async search(query) {
@@ -219,6 +239,11 @@ function typicalItems(table, items, top, z) {
   for (const i of top) for (let k = table.start[i]; k < table.start[i + 1]; k++) score[table.items[k]] += z[i];
   const value = (item) => Math.round((1e9 * score[item]) / Math.sqrt(Math.max(1, length[item])));
   return [...items].sort((a, b) => value(b) - value(a) || a - b).slice(0, N_TYPICAL);
+}
+
+function numbersOf(content, n) {
+  const { next } = numbersIn(content);
+  return Uint32Array.from({ length: n }, next);
 }
 
 function bytes(base64) {
