@@ -94,7 +94,8 @@ def annealed(model: Any, geometry: Geometry, table: Table, weights: Array, n_fea
         how = how.for_refining(is_formed)
     fraction = model.batch_size / n_bags if how.has_batches else 1.0
     iteration = geometry.n_cells * (GRID_ENTRIES * n_features + fraction * entries)
-    return _plan(model, geometry, n_features, candidates, per_cell, _iterations(how), iteration)
+    n_bytes = _grid_bytes(model, geometry, n_features)
+    return Plan(candidates, per_cell, _iterations(how), iteration, model.n_init, PEAK_ARRAYS * n_bytes, n_bytes)
 
 
 def admixed(model: Any, geometry: Geometry, table: Table, weights: Array, n_features: int) -> Plan:
@@ -108,12 +109,12 @@ def admixed(model: Any, geometry: Geometry, table: Table, weights: Array, n_feat
     per_cell = GRID_ENTRIES * n_features + fraction * _entries(table)
     *before, _ = admixing.stages_of(geometry, model.init)
     candidates = n_iterations * per_cell * sum(stage.n_cells for stage in before)
-    return _plan(model, geometry, n_features, candidates, per_cell, n_iterations, per_cell * geometry.n_cells)
+    n_bytes, iteration = _grid_bytes(model, geometry, n_features), per_cell * geometry.n_cells
+    return Plan(candidates, per_cell, n_iterations, iteration, model.n_init, PEAK_ARRAYS * n_bytes, n_bytes)
 
 
-def _plan(model: Any, geometry: Geometry, n_features: int, *work: Any) -> Plan:
-    grid_bytes = n_features * geometry.n_cells * np.dtype(model.dtype).itemsize
-    return Plan(*work, model.n_init, PEAK_ARRAYS * grid_bytes, grid_bytes)
+def _grid_bytes(model: Any, geometry: Geometry, n_features: int) -> int:
+    return n_features * geometry.n_cells * np.dtype(model.dtype).itemsize
 
 
 def _iterations(how: Schedule) -> int:
