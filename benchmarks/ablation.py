@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 import countinggrids as cg
 from common import dense_bags, table, text_bags
-from countinggrids.core import buffers, em, torus
+from countinggrids.core import buffers, pieces, torus
 from countinggrids.kernels import native, tuning
 from countinggrids.reproduce import demo
 
@@ -73,7 +73,7 @@ def no_compiled_window_sums():
 
 
 def no_feature_pieces():
-    em.PLANE_ENTRIES = 2**60
+    pieces.PLANE_ENTRIES = 2**60
 
 
 def no_compiled_loops():

@@ -6,6 +6,7 @@ import numpy as np
 
 from countinggrids.core import em
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Bags
 from countinggrids.data.counts import coarsen
 from countinggrids.kernels.counts import DenseCounts, SparseCounts
 from countinggrids.kernels.threads import Threads
@@ -58,7 +59,7 @@ def as_bags(counts, geometry, kind=DenseCounts, weights=None, dtype="float64"):
     matched = coarsen(matrix, n_features, geometry.painted, geometry.matched)
     if kind is SparseCounts:
         matched = sp.csr_array(matched)
-    return em.Bags(
+    return Bags(
         kind(matched, n_features, geometry.matched_offsets, geometry.grid),
         kind(matrix, n_features, geometry.painted_offsets, geometry.grid),
         np.ones(len(counts), dtype) if weights is None else np.asarray(weights, dtype),

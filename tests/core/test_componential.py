@@ -9,7 +9,7 @@ import naive
 from cases import POOL, as_bags, random_counts, random_grid
 from countinggrids.core import componential, em, steps
 from countinggrids.core.componential import ComponentialGeometry
-from countinggrids.core.em import InnerSteps
+from countinggrids.core.protocols import InnerSteps
 from countinggrids.kernels import admixture, threads
 from countinggrids.kernels.counts import DenseCounts, SparseCounts
 

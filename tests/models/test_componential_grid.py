@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import countinggrids as cg
 from countinggrids.core import componential
-from countinggrids.core.em import InnerSteps
+from countinggrids.core.protocols import InnerSteps
 from countinggrids.kernels import threads, tuning
 from countinggrids.training import admixing, completion
 

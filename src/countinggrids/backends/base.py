@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, Protocol
 
-from countinggrids.core.em import Bags, Grid, Pool, Statistics
+from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Bags, Pool
 
 FAN, HIGHER = 8, 4
 """Terms summed from left to right at the lowest level of the tree, and at every other level."""

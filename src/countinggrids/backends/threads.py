@@ -8,6 +8,7 @@ from typing import Any
 from countinggrids.backends.base import Backend, tree_sum
 from countinggrids.core import em, steps
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Bags
 from countinggrids.data.chunks import Chunks
 from countinggrids.data.table import Table
 from countinggrids.kernels.threads import Threads, default
@@ -30,12 +31,12 @@ class ThreadsBackend:
         """The backend for bags that are in this process."""
         return self
 
-    def prepare(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[em.Bags]:
+    def prepare(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[Bags]:
         """Cut bags into chunks: once for a table in memory, in every iteration for one that is read from files."""
         chunks = self.iter_chunks(table, weights, n_features, geometry)
         return list(chunks) if table.is_held else chunks
 
-    def iter_chunks(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[em.Bags]:
+    def iter_chunks(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[Bags]:
         """Cut bags into chunks that are made anew in every pass."""
         return Chunks(table, weights, n_features, geometry)
 
@@ -43,7 +44,7 @@ class ThreadsBackend:
         """Return the parameters as they are."""
         return grid
 
-    def e_step(self, chunks: Iterable[em.Bags], grid: em.Grid, geometry: Geometry, beta: float) -> em.Statistics:
+    def e_step(self, chunks: Iterable[Bags], grid: em.Grid, geometry: Geometry, beta: float) -> em.Statistics:
         """Compute the expected sufficient statistics of all chunks."""
         step = steps.of(geometry)
         windows = step.windows_of(grid, geometry, beta, self.pool)
@@ -56,7 +57,7 @@ class ThreadsBackend:
         statistics: em.Statistics = tree_sum(terms, em.Statistics.plus)
         return statistics
 
-    def _runs_chunks_in_parallel(self, chunks: Iterable[em.Bags], grid: em.Grid) -> bool:
+    def _runs_chunks_in_parallel(self, chunks: Iterable[Bags], grid: em.Grid) -> bool:
         """Return whether each thread works on a chunk of its own, instead of all threads on one chunk.
 
         The statistics of all chunks are then held at once, and must fit into memory with the posteriors. Sums have the

@@ -12,6 +12,7 @@ from typing import Any
 from countinggrids.backends.threads import ThreadsBackend
 from countinggrids.core import arrays, em
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Bags
 from countinggrids.data.table import Table
 from countinggrids.kernels.counts import DenseCounts
 from countinggrids.kernels.threads import default
@@ -34,7 +35,7 @@ class TorchBackend(ThreadsBackend):
         super().__init__(replace(default(), n_threads=1, piece_entries=blocks))
         self.device = device
 
-    def prepare(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[em.Bags]:
+    def prepare(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[Bags]:
         """Cut bags into chunks that are multiplied dense; those that fit into one block are kept on the device."""
         chunks = super().prepare(table, weights, n_features, geometry)
         if not isinstance(chunks, list):
@@ -42,7 +43,7 @@ class TorchBackend(ThreadsBackend):
         is_small = sum(prod(bags.painted.shape) for bags in chunks) <= self.pool.block_entries
         return [self._moved(bags) for bags in chunks] if is_small else chunks
 
-    def iter_chunks(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[em.Bags]:
+    def iter_chunks(self, table: Table, weights: Any, n_features: int, geometry: Geometry) -> Iterable[Bags]:
         """Cut bags into chunks that are multiplied dense."""
         return _DenseChunks(super().iter_chunks(table, weights, n_features, geometry))
 
@@ -56,9 +57,9 @@ class TorchBackend(ThreadsBackend):
         example = xp.empty(0, dtype=getattr(xp, values.dtype.name), device=self.device)
         return arrays.like(example, values)
 
-    def _moved(self, bags: em.Bags) -> em.Bags:
+    def _moved(self, bags: Bags) -> Bags:
         matched, painted = (self._moved_counts(counts) for counts in (bags.matched, bags.painted))
-        return em.Bags(matched, painted, bags.weights)
+        return Bags(matched, painted, bags.weights)
 
     def _moved_counts(self, counts: Any) -> DenseCounts:
         return _with_matrix(counts, self._on_device(_array(counts.matrix)))
@@ -67,15 +68,15 @@ class TorchBackend(ThreadsBackend):
 class _DenseChunks:
     """Chunks that are read again in every iteration, multiplied dense: the compiled loops know only NumPy arrays."""
 
-    def __init__(self, chunks: Iterable[em.Bags]):
+    def __init__(self, chunks: Iterable[Bags]):
         self.chunks = chunks
 
     def __iter__(self) -> Any:
         return map(_dense, self.chunks)
 
 
-def _dense(bags: em.Bags) -> em.Bags:
-    return em.Bags(_as_dense(bags.matched), _as_dense(bags.painted), bags.weights)
+def _dense(bags: Bags) -> Bags:
+    return Bags(_as_dense(bags.matched), _as_dense(bags.painted), bags.weights)
 
 
 def _as_dense(counts: Any) -> DenseCounts:

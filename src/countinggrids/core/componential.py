@@ -20,8 +20,10 @@ from scipy.special import gammaln
 
 from countinggrids.core import arrays, em, torus
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import SMALLEST, Admixture, Bags, Counts, Grid, InnerSteps, Pool, Statistics
+from countinggrids.core.em import SMALLEST, Grid, Statistics
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import PLANE_ENTRIES, blocks, for_features, pieces
+from countinggrids.core.protocols import Admixture, Bags, Counts, InnerSteps, Pool
 
 LEARNING = InnerSteps(5, 10)
 """Updates of theta in an E step: over all cells, and then over those with a weight that counts."""
@@ -53,7 +55,7 @@ def windows_of(grid: Grid, geometry: Geometry, beta: float, pool: Pool) -> Mixtu
         h[features] += SMALLEST
         return arrays.summed(h[features].reshape(h[features].shape[0], -1), axis=1)
 
-    mean = np.concatenate(em.for_features(fill, grid.pi, pool)) / geometry.n_cells
+    mean = np.concatenate(for_features(fill, grid.pi, pool)) / geometry.n_cells
     return Mixtures(h, arrays.like(h, mean), float(grid.extra[0]))
 
 
@@ -77,7 +79,7 @@ def admixture(counts: Counts, windows: Mixtures, steps: InnerSteps, pool: Pool) 
         Weights of the cells, R as counts, and log p of the tokens of each bag.
     """
     prepared, n_cells = counts.prepare(windows.h), int(np.prod(windows.h.shape[1:]))
-    rows = em.pieces(counts.shape[0], max(1, pool.piece_entries // n_cells))
+    rows = pieces(counts.shape[0], max(1, pool.piece_entries // n_cells))
     parts = list(pool.map(lambda some: counts.rows(some).admix(prepared, windows.mean, windows.alpha, steps), rows))
     xp = arrays.namespace(windows.h)
     return Admixture(
@@ -123,7 +125,19 @@ def posterior(counts: Counts, windows: Mixtures, pool: Pool) -> tuple[Array, Arr
         return found.log_p[rows] - spread + _log_evidence(n, each)
 
     most = max(1, pool.piece_entries // theta.shape[1])
-    return theta, np.concatenate(list(pool.map(bound, em.pieces(len(theta), most))))
+    return theta, np.concatenate(list(pool.map(bound, pieces(len(theta), most))))
+
+
+def mean_log_theta(found: Admixture, pool: Pool) -> Array:
+    """Compute the mean over cells of log theta, (bags,), float64."""
+    xp, n_cells = arrays.namespace(found.excess), found.excess.shape[1]
+    floor = arrays.like(found.excess, found.floor)[:, None] + SMALLEST
+
+    def of_rows(rows: slice) -> Array:
+        return arrays.summed(xp.log(found.excess[rows] + floor[rows]), axis=1)
+
+    most = max(1, pool.piece_entries // n_cells)
+    return np.concatenate(list(pool.map(of_rows, pieces(len(found.floor), most)))) / n_cells
 
 
 def _log_evidence(n: Array, alpha: float) -> Array:
@@ -140,10 +154,10 @@ def e_step(bags: Bags, windows: Mixtures, geometry: Geometry, pool: Pool) -> Sta
     """Compute the expected sufficient statistics of one chunk of bags, a block of bags at a time."""
     canvas, n_cells = bags.painted.canvas(windows.h), geometry.n_cells
     usage, everywhere, objective = np.zeros(n_cells), np.zeros(len(windows.h)), 0.0
-    for rows in em.blocks(bags, geometry, pool):
+    for rows in blocks(bags, geometry, pool):
         block = bags.rows(rows)
         found = admixture(block.painted, windows, LEARNING, pool)
-        objective += float(block.weights @ (found.log_p + windows.alpha * found.mean_log_theta(pool)))
+        objective += float(block.weights @ (found.log_p + windows.alpha * mean_log_theta(found, pool)))
         excess = found.excess
         excess *= arrays.like(excess, block.weights)[:, None]
         floor = found.floor * block.weights
@@ -263,7 +277,7 @@ def predicted(theta: Array, windows: Mixtures, tokens: Any, geometry: Geometry) 
     planes = theta.reshape(-1, *geometry.grid)
     for section, offset in enumerate(geometry.painted_offsets):
         moved = torus.shift(planes, [-d for d in offset]).reshape(theta.shape)
-        for entries in em.pieces(p.size, max(1, em.PLANE_ENTRIES // h.shape[1])):
+        for entries in pieces(p.size, max(1, PLANE_ENTRIES // h.shape[1])):
             at = np.flatnonzero(sections[entries] == section) + entries.start
             p[at] = np.einsum("ek,ek->e", moved[bags[at]], h[features[at]])
     return np.maximum(p, SMALLEST)

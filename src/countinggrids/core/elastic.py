@@ -24,8 +24,10 @@ import numpy as np
 
 from countinggrids.core import arrays, em, torus
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import Bags, Counts, Grid, Pool, Statistics
+from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry, Shape
+from countinggrids.core.pieces import largest_piece, pieces
+from countinggrids.core.protocols import Bags, Counts, Pool
 
 
 @dataclass(frozen=True)
@@ -232,14 +234,14 @@ def _matched_sections(counts: Counts, springs: Springs) -> list[Counts]:
 def _blocks(bags: Bags, geometry: ElasticGeometry, pool: Pool) -> list[slice]:
     """Cut bags into blocks whose R stay within the pool's limit."""
     widest = max(geometry.n_cells * prod(geometry.matched), bags.painted.dense_width)
-    return em.pieces(len(bags.weights), max(1, pool.block_entries // widest))
+    return pieces(len(bags.weights), max(1, pool.block_entries // widest))
 
 
 def _pieces(n_bags: int, springs: Springs, pool: Pool) -> list[slice]:
     """Cut a block into pieces, enough of them for the threads."""
     entries = 2 * len(springs.offsets) * prod(springs.grid)
-    most = n_bags if n_bags * entries <= em.SMALL_BLOCK else -(-n_bags // em.FEWEST_PIECES)
-    return em.pieces(n_bags, max(1, min(pool.piece_entries // entries, most)))
+    most = largest_piece(n_bags, n_bags * entries)
+    return pieces(n_bags, max(1, min(pool.piece_entries // entries, most)))
 
 
 def _located(sections: list[_Matcher], windows: Windows, rows: slice) -> tuple[list[Array], list[Array], Array, Array]:

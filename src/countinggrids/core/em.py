@@ -12,27 +12,19 @@ Models differ in their `Geometry`: which sections of a bag are matched in the E 
 step. One iteration is `e_step` followed by `m_step`. Models with another E step are listed in `core.steps`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from countinggrids.core import arrays, torus
 from countinggrids.core.arrays import Array
 from countinggrids.core.geometry import Geometry, Shape
+from countinggrids.core.pieces import blocks, for_features, largest_piece, pieces
+from countinggrids.core.protocols import Bags, Counts, Pool
 
 SMALLEST = 1e-25
 """Added before a division or a logarithm, for features absent from a window; also the smallest P."""
-PLANE_ENTRIES = 2**17
-"""Features times cells processed at a time, so that the operations on the grid stay in cache."""
-FEWEST_PIECES = 4
-"""Pieces that an E step is cut into at least, for threads to share, unless it is small."""
-SMALL_BLOCK = 2**15
-"""Bags times cells up to which an E step is small."""
-
-
 NOTHING = np.zeros(0)
 """The extra parameters and statistics of a model that has none."""
 
@@ -77,113 +69,6 @@ class Statistics(NamedTuple):
         A *= factor
         usage *= factor
         return Statistics(A, usage, self.log_likelihood * factor, self.extra * factor)
-
-
-class Counts(Protocol):
-    """Bags as the kernels hold them: the two sums over features and sections that an iteration needs."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def dense_width(self) -> int:
-        """Entries of a bag that are held dense while it is multiplied."""
-
-    @property
-    def matches_cells_apart(self) -> bool:
-        """Whether `match` is fastest with all bags at once, on threads that have some of the cells each."""
-
-    def rows(self, rows: slice) -> "Counts": ...
-
-    def part(self, sections: Sequence[int], offsets: Sequence[Shape]) -> "Counts":
-        """Return the bags with some sections only, at other offsets."""
-
-    def prepare(self, log_h: Array) -> Array:
-        """Arrange log h as `match` reads it."""
-
-    def match(self, prepared: Array, rows: slice, out: Array, pool: "Pool | None" = None) -> Array:
-        """Compute sum_s counts_s . log h[k + d_s], (rows, cells), for some bags, in this thread without a pool."""
-
-    def canvas(self, log_h: Array) -> Array:
-        """Return zeros that `paint` adds to."""
-
-    def paint(self, q: Array, canvas: Array, pool: "Pool") -> None:
-        """Add sum_t sum_s q_t[j - d_s] counts_ts to a canvas, in place."""
-
-    def planes(self, canvas: Array) -> Array:
-        """Return what was painted on a canvas, (features, *grid)."""
-
-    def summed(self, weights: Array) -> Array:
-        """Compute sum_t sum_s weights_t counts_ts, (features,), float64."""
-
-    def admix(self, prepared: Array, mean: Array, alpha: float, steps: "InnerSteps") -> "Admixture":
-        """Compute the weights of the cells in every bag (`core.componential`); `prepared` and `mean` are h's."""
-
-    def joined(self, parts: Sequence["Counts"]) -> "Counts":
-        """Return the bags of several parts, in their order."""
-
-
-class InnerSteps(NamedTuple):
-    """How often the weights of a bag are updated: over all cells, and then over those that count."""
-
-    over_all: int
-    over_few: int
-
-
-class Admixture(NamedTuple):
-    """Weights of the cells in some bags: theta = excess + floor.
-
-    Attributes
-    ----------
-    excess : ndarray of shape (n_bags, n_cells)
-        What tokens add to the floor; most of it is zero.
-    floor : ndarray of shape (n_bags,)
-        What pseudocounts give to every cell.
-    ratios : Counts
-        R = counts / p, held as the counts are.
-    log_p : ndarray of shape (n_bags,)
-        sum_z counts[z] log p[z], float64.
-    """
-
-    excess: Array
-    floor: Array
-    ratios: "Counts"
-    log_p: Array
-
-    def mean_log_theta(self, pool: "Pool") -> Array:
-        """Compute the mean over cells of log theta, (bags,), float64."""
-        xp = arrays.namespace(self.excess)
-        floor = arrays.like(self.excess, self.floor)[:, None] + SMALLEST
-
-        def of_rows(rows: slice) -> Array:
-            return arrays.summed(xp.log(self.excess[rows] + floor[rows]), axis=1)
-
-        most = max(1, pool.piece_entries // self.excess.shape[1])
-        found = list(pool.map(of_rows, pieces(self.excess.shape[0], most)))
-        return np.concatenate(found) / self.excess.shape[1]
-
-
-class Bags(NamedTuple):
-    """Bags with a weight each, held for matching and for painting."""
-
-    matched: Counts
-    painted: Counts
-    weights: Array
-
-    def rows(self, rows: slice) -> "Bags":
-        return Bags(self.matched.rows(rows), self.painted.rows(rows), self.weights[rows])
-
-
-class Pool(Protocol):
-    """Runs independent pieces of work, and limits how many bags times cells are held at a time."""
-
-    @property
-    def block_entries(self) -> int: ...
-
-    @property
-    def piece_entries(self) -> int: ...
-
-    def map(self, function: Callable[..., Any], *items: Iterable[Any]) -> Iterator[Any]: ...
 
 
 class Windows(NamedTuple):
@@ -243,7 +128,7 @@ def posterior(counts: Counts, windows: Windows, pool: Pool) -> tuple[Array, Arra
     n_bags, n_cells = counts.shape[0], log_prior.shape[0]
     prepared = counts.prepare(log_h)
     q = arrays.rows_like(log_h, n_bags, n_cells)
-    row_pieces = pieces(n_bags, min(max(1, pool.piece_entries // n_cells), _largest_piece(n_bags, n_bags * n_cells)))
+    row_pieces = pieces(n_bags, min(max(1, pool.piece_entries // n_cells), largest_piece(n_bags, n_bags * n_cells)))
     # q holds log-likelihoods until `softmax`: of all bags, with cells shared by threads, or of a piece in `locate`.
     if counts.matches_cells_apart:
         counts.match(prepared, slice(0, n_bags), q, pool)
@@ -284,7 +169,7 @@ def e_step(bags: Bags, windows: Windows, geometry: Geometry, pool: Pool) -> Stat
 
 def summed_over_bags(q: Array, pool: Pool) -> Array:
     """Sum q over bags, (cells,), float64, a stripe of cells at a time."""
-    stripes = pieces(q.shape[1], _largest_piece(q.shape[1], prod(q.shape)))
+    stripes = pieces(q.shape[1], largest_piece(q.shape[1], prod(q.shape)))
     return np.concatenate(list(pool.map(lambda cells: arrays.summed(q[:, cells], axis=0), stripes)))
 
 
@@ -380,26 +265,3 @@ def _normalize_group(planes: Array, pool: Pool) -> None:
         part += filling
 
     for_features(divide, planes, pool)
-
-
-def blocks(bags: Bags, geometry: Geometry, pool: Pool) -> list[slice]:
-    """Cut bags into consecutive ones whose posterior stays within the pool's limit of entries."""
-    widest = max(geometry.n_cells, bags.painted.dense_width)
-    return pieces(bags.painted.shape[0], max(1, pool.block_entries // widest))
-
-
-def for_features(function: Callable[[slice], Any], planes: Array, pool: Pool) -> list[Any]:
-    """Apply a function to pieces of the features, few enough to stay in cache; return the results in order."""
-    return list(pool.map(function, pieces(len(planes), max(1, PLANE_ENTRIES // prod(planes.shape[1:])))))
-
-
-def _largest_piece(n: int, entries: int) -> int:
-    """Return the length of pieces of n rows or columns, so that threads have enough of them."""
-    return -(-n // FEWEST_PIECES) if entries > SMALL_BLOCK else n
-
-
-def pieces(n: int, size: int) -> list[slice]:
-    """Cut n into pieces of nearly equal length, none longer than size."""
-    count = max(1, -(-n // size))
-    cuts = [n * i // count for i in range(count + 1)]
-    return [slice(a, b) for a, b in pairwise(cuts)]

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from countinggrids.core import componential, elastic, em
 from countinggrids.core.arrays import Array
 from countinggrids.core.componential import ComponentialGeometry
-from countinggrids.core.em import Bags, Counts, Grid, Pool, Statistics
+from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Bags, Counts, Pool
 
 
 class Steps(Protocol):

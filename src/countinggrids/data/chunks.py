@@ -7,8 +7,9 @@ the sums of an iteration have the same order wherever the bags are, and results 
 from collections.abc import Iterator
 from typing import Any
 
-from countinggrids.core import em
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import pieces
+from countinggrids.core.protocols import Bags
 from countinggrids.data.counts import coarsen
 from countinggrids.data.table import Table
 from countinggrids.kernels.counts import as_counts
@@ -40,20 +41,20 @@ class Chunks:
         self.table, self.weights, self.n_features, self.geometry = table, weights, n_features, geometry
         self.rows = table.runs or chunk_rows(table.shape[0], n_features)
 
-    def __iter__(self) -> Iterator[em.Bags]:
+    def __iter__(self) -> Iterator[Bags]:
         for rows, counts in zip(self.rows, self.table.cut(self.rows), strict=True):
             yield bags_of(counts, self.weights[rows], self.n_features, self.geometry)
 
 
 def chunk_rows(n_bags: int, n_features: int) -> list[slice]:
     """Cut bags into chunks."""
-    return em.pieces(n_bags, max(-(-n_bags // MOST_CHUNKS), CHUNK_BAGS, n_features * BAGS_PER_FEATURE))
+    return pieces(n_bags, max(-(-n_bags // MOST_CHUNKS), CHUNK_BAGS, n_features * BAGS_PER_FEATURE))
 
 
-def bags_of(counts: Any, weights: Any, n_features: int, geometry: Geometry) -> em.Bags:
+def bags_of(counts: Any, weights: Any, n_features: int, geometry: Geometry) -> Bags:
     """Hold the counts of a chunk for matching and for painting."""
     matched = coarsen(counts, n_features, geometry.painted, geometry.matched)
-    return em.Bags(
+    return Bags(
         as_counts(matched, n_features, geometry.matched_offsets, geometry.grid),
         as_counts(counts, n_features, geometry.painted_offsets, geometry.grid),
         weights,

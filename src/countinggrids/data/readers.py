@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from countinggrids.core import em
+from countinggrids.core.pieces import pieces
 from countinggrids.data import collection_file, container, sparse_files, validation
 from countinggrids.data.table import Files, Table, as_table, named_blocks
 from countinggrids.features import npy_files
@@ -119,7 +119,7 @@ def _survey(blocks: Iterable[Any]) -> tuple[list[int], int, Any]:
 def survey(name: str, block: Any) -> tuple[int, Any]:
     """Check the counts of a block; return its number of columns and the tokens of each bag."""
     tokens = []
-    for run in em.pieces(block.shape[0], SURVEY_BAGS):
+    for run in pieces(block.shape[0], SURVEY_BAGS):
         tokens.append(validation.check_values(rows_of(block, run), name, run.start))
         container.let_go(block)
     return block.shape[1], np.concatenate(tokens)

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 
 from countinggrids.core import arrays, torus
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import SMALLEST, Admixture, InnerSteps
+from countinggrids.core.em import SMALLEST
+from countinggrids.core.protocols import Admixture, InnerSteps
 from countinggrids.kernels import native
 
 COUNTING = 2e-3

@@ -5,7 +5,7 @@ Matching compares every bag with every window, painting adds every bag to the gr
     match:  L[t, k] = sum_s sum_z  counts[t, s, z] log_h[z, k + d_s]
     paint:  A[z, j] = sum_s sum_t  counts[t, s, z] q[t, j - d_s]
 
-`d_s` is the offset of section s. Both forms implement `core.em.Counts`.
+`d_s` is the offset of section s. Both forms implement `core.protocols.Counts`.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,9 @@ import scipy.sparse as sp
 
 from countinggrids.core import arrays, torus
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import Admixture, Counts, InnerSteps, Pool, pieces
 from countinggrids.core.geometry import Shape
+from countinggrids.core.pieces import pieces
+from countinggrids.core.protocols import Admixture, Counts, InnerSteps, Pool
 from countinggrids.kernels import native
 from countinggrids.kernels.admixture import dense_admixture, sparse_admixture
 from countinggrids.kernels.posterior import compressed

@@ -4,7 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from countinggrids.core.arrays import Array, is_numpy
-from countinggrids.core.em import Pool, pieces
+from countinggrids.core.pieces import pieces
+from countinggrids.core.protocols import Pool
 from countinggrids.kernels.tuning import Tuning
 
 ROUNDING = {"float32": 1e-6, "float64": 1e-16}

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids.core import em
 from countinggrids.core.fitting import settings_of, whole_or_nothing
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import pieces
 from countinggrids.data.counts import coarsen
 from countinggrids.data.validation import check_table, n_features_of
 from countinggrids.features.saving import Saveable, check_count
@@ -276,7 +277,7 @@ def _check_grids(models: list[Any]) -> None:
 
 
 def _blocks(X: Any, n_grids: int) -> list[slice]:
-    return em.pieces(X.shape[0], min(BLOCK, max(1, BLOCK_ENTRIES // (X.shape[1] * n_grids))))
+    return pieces(X.shape[0], min(BLOCK, max(1, BLOCK_ENTRIES // (X.shape[1] * n_grids))))
 
 
 def expected_terms(model: GridModel, X: Any) -> NDArray[np.float32]:

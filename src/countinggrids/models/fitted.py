@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from countinggrids import backends
 from countinggrids.core import arrays, em, sampling, steps, torus
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import blocks
+from countinggrids.core.protocols import Counts, Pool
 from countinggrids.data import validation
 from countinggrids.data.collection import Collection
 from countinggrids.data.readers import is_lazy
@@ -220,7 +222,7 @@ class FittedGrid(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[mis
             q, log_likelihood = steps.of(self.geometry_).posterior(counts, windows, pool)
             yield arrays.fetched(q), log_likelihood
 
-    def _iter_blocks(self, X: Any) -> Iterator[tuple[em.Counts, Any, em.Pool]]:
+    def _iter_blocks(self, X: Any) -> Iterator[tuple[Counts, Any, Pool]]:
         """Iterate over blocks of bags as they are matched, with what they are matched with, and the pool to use."""
         check_is_fitted(self)
         geometry = self.geometry_
@@ -232,7 +234,7 @@ class FittedGrid(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[mis
             grid = backend.place(self.planes())
             windows = steps.of(geometry).windows_of(grid, geometry, self.inverse_temperature_, backend.pool)
             for bags in backend.iter_chunks(table, weights, n_features, geometry):
-                for rows in em.blocks(bags, geometry, backend.pool):
+                for rows in blocks(bags, geometry, backend.pool):
                     yield bags.rows(rows).matched, windows, backend.pool
 
     def section_posteriors(self, X: Any) -> Array:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from countinggrids.core import em
-from countinggrids.core.em import Grid, Pool, Statistics
+from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Pool
 from countinggrids.core.schedule import Phase, Pseudocounts, Schedule
 from countinggrids.data.validation import check_eta
 from countinggrids.training import initialization

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from countinggrids.core import componential, em
+from countinggrids.core import componential
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import Grid, Pool
+from countinggrids.core.em import Grid
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import blocks
+from countinggrids.core.protocols import Pool
 from countinggrids.data.chunks import bags_of
 from countinggrids.data.table import Table
 
@@ -75,7 +77,7 @@ def log_predictive(shown: Any, hidden: sp.csr_array, grid: Grid, geometry: Geome
     windows = componential.windows_of(grid, geometry, 1.0, pool)
     bags = bags_of(shown, np.ones(shown.shape[0], shown.dtype), n_features, geometry)
     total = 0.0
-    for rows in em.blocks(bags, geometry, pool):
+    for rows in blocks(bags, geometry, pool):
         found = componential.admixture(bags.rows(rows).painted, windows, componential.PREDICTING, pool)
         theta = found.excess + found.floor.astype(found.excess.dtype)[:, None]
         part = hidden[rows]

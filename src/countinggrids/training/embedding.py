@@ -20,6 +20,8 @@ from countinggrids.core import em, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import blocks
+from countinggrids.core.protocols import Bags, Pool
 from countinggrids.core.schedule import Schedule
 from countinggrids.data.counts import coarsen
 from countinggrids.data.table import Table
@@ -190,7 +192,7 @@ def reflections(geometry: Geometry) -> Iterator[Array]:
     yield from map(np.array, itertools.product(signs, repeat=len(geometry.grid)))
 
 
-def painted(bags: em.Bags, places: Array, geometry: Geometry, eta: Array, location_prior: str, pool: em.Pool) -> Grid:
+def painted(bags: Bags, places: Array, geometry: Geometry, eta: Array, location_prior: str, pool: Pool) -> Grid:
     """Return the grid that one M step makes of bags at given places, each spread over its window.
 
     Parameters
@@ -217,7 +219,7 @@ def painted(bags: em.Bags, places: Array, geometry: Geometry, eta: Array, locati
     cells = np.ravel_multi_index(tuple(corners.T), geometry.grid)
     flat = np.full((len(eta), *geometry.grid), geometry.groups / len(eta), bags.weights.dtype)
     canvas, usage = bags.painted.canvas(flat), np.zeros(geometry.n_cells)
-    for rows in em.blocks(bags, geometry, pool):
+    for rows in blocks(bags, geometry, pool):
         block = bags.rows(rows)
         q = np.zeros((len(block.weights), geometry.n_cells), flat.dtype)
         q[np.arange(len(q)), cells[rows]] = block.weights
@@ -290,7 +292,7 @@ class EmbeddingStart:
         backend = ThreadsBackend()
         return backend.e_step(self._chunks(self.counts, self.geometry), grid, self.geometry, 1.0).log_likelihood
 
-    def _chunks(self, counts: Any, geometry: Geometry) -> list[em.Bags]:
+    def _chunks(self, counts: Any, geometry: Geometry) -> list[Bags]:
         return list(ThreadsBackend().prepare(Table.of(counts), self.weights, self.n_features, geometry))
 
     def _ranked(
@@ -310,7 +312,7 @@ class EmbeddingStart:
             candidates.append(Candidate(places, start, beta, reached))
         return sorted(candidates, key=lambda each: -each.log_likelihood)
 
-    def _painted(self, chunks: list[em.Bags], places: Array, geometry: Geometry, pool: em.Pool) -> Grid:
+    def _painted(self, chunks: list[Bags], places: Array, geometry: Geometry, pool: Pool) -> Grid:
         [bags] = chunks
         totals = np.asarray(self.weights @ self.counts, dtype=np.float64).reshape(-1, self.n_features).sum(axis=0)
         eta = self.schedule.settled.of(totals, geometry.n_cells)

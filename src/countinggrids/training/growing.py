@@ -11,8 +11,9 @@ from scipy.ndimage import gaussian_filter
 from countinggrids.backends import Backend
 from countinggrids.core import arrays, em, torus
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import Bags, Grid, Pool, Statistics
+from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry, Shape
+from countinggrids.core.protocols import Bags, Pool
 from countinggrids.kernels.threads import default
 
 FREE = 0.1

@@ -7,8 +7,9 @@ import numpy as np
 
 from countinggrids.core import em, schedule, steps
 from countinggrids.core.arrays import Array
-from countinggrids.core.em import Grid, Pool
+from countinggrids.core.em import Grid
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Pool
 from countinggrids.core.schedule import Annealing, Pseudocounts, Schedule
 from countinggrids.data.counts import coarsen
 from countinggrids.data.table import Table

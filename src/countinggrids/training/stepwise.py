@@ -11,6 +11,7 @@ from countinggrids.core import arrays, em, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import pieces
 from countinggrids.core.schedule import Schedule
 from countinggrids.data.table import Table
 from countinggrids.training.loop import check_finite
@@ -81,7 +82,7 @@ def _batches(
     backend: Backend,
 ) -> Iterator[tuple[Any, float]]:
     """Return the chunks of one batch after the other, and how many such batches all bags would make."""
-    runs = em.pieces(table.shape[0], size)
+    runs = pieces(table.shape[0], size)
     order = rng.permutation(table.shape[0]) if table.is_held else np.arange(table.shape[0])
     rows = [np.sort(order[run]) for run in runs]
     whole = float(weights.sum(dtype=np.float64))

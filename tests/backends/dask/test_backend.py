@@ -21,6 +21,7 @@ from countinggrids.backends.base import tree_sum
 from countinggrids.backends.dask import DaskBackend, backend, table
 from countinggrids.backends.dask import client as clients
 from countinggrids.core import em
+from countinggrids.core.pieces import pieces
 from countinggrids.data.table import Table
 from countinggrids.training import initialization
 
@@ -216,7 +217,7 @@ def test_a_worker_killed_while_blocks_are_computed_changes_nothing(X, programs):
     address, workers, _ = programs
     with distributed.Client(address):
         Timer(1.0, os.kill, (workers[0].pid, signal.SIGKILL)).start()
-        given = model().fit([slow_block(X[run], 0.4) for run in em.pieces(150, 25)])
+        given = model().fit([slow_block(X[run], 0.4) for run in pieces(150, 25)])
     assert workers[0].wait(5) == -signal.SIGKILL
     assert same(given, model().fit(X))
 

@@ -22,6 +22,7 @@ from countinggrids.backends.dask.client import explained, homes, submit
 from countinggrids.backends.threads import ThreadsBackend
 from countinggrids.core import em, steps
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.protocols import Bags
 from countinggrids.data.chunks import bags_of, chunk_rows
 from countinggrids.kernels.counts import DenseCounts, SparseCounts, SparseProducts
 from countinggrids.kernels.threads import Threads, default, one_blas_thread
@@ -126,7 +127,7 @@ class DaskBackend(ThreadsBackend):
         return sent
 
 
-def _bags(counts: Any, weights: Any, n_features: int, geometry: Geometry) -> em.Bags:
+def _bags(counts: Any, weights: Any, n_features: int, geometry: Geometry) -> Bags:
     register_sizes()
     weights = np.ones(counts.shape[0], counts.dtype) if weights is None else weights
     return bags_of(counts, weights, n_features, geometry)
@@ -137,7 +138,7 @@ def _windows(grid: em.Grid, geometry: Geometry, beta: float) -> Any:
         return steps.of(geometry).windows_of(grid, geometry, beta, worker_threads())
 
 
-def _statistics(chunks: list[em.Bags], windows: Any, geometry: Geometry) -> em.Statistics:
+def _statistics(chunks: list[Bags], windows: Any, geometry: Geometry) -> em.Statistics:
     pool, e_step = worker_threads(), steps.of(geometry).e_step
     with one_blas_thread():
         return reduce(em.Statistics.plus, (e_step(bags, windows, geometry, pool) for bags in chunks))
