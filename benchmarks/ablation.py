@@ -2,8 +2,8 @@
 
 python benchmarks/ablation.py [case ...]
 
-Cases: scene, class, dense2000, dense16000, texts5000, news (needs COUNTINGGRIDS_DATA). An optimization that gains less
-than 1.25 x on every case is removed, together with its code and tests.
+Cases: scene, class, dense2000, dense16000, texts5000, news (needs COUNTINGGRIDS_DATA), componential. An optimization
+that gains less than 1.25 x on every case is removed, together with its code and tests.
 """
 
 import json
@@ -53,6 +53,7 @@ CASES = {
     "dense16000": lambda: (dense_bags(0, 16_000)[0], cg.CountingGrid((32, 32), 8, random_state=0)),
     "texts5000": lambda: (text_bags(0, 5000)[0], cg.CountingGrid((32, 32), 5, random_state=0)),
     "news": news,
+    "componential": lambda: (text_bags(0, 5000)[0], cg.ComponentialGrid((32, 32), 5, random_state=0)),
 }
 
 
