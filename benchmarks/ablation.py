@@ -65,10 +65,6 @@ def no_sparse_products():
     _retune(dense_from=0.0)
 
 
-def no_kept_transpose():
-    _retune(kept_transpose=0)
-
-
 def no_compiled_window_sums():
     torus._compiled.clear()
 
@@ -93,7 +89,6 @@ def no_reused_memory():
 SWITCHES = {
     "sparse posterior": no_sparse_posterior,
     "sparse products": no_sparse_products,
-    "kept transpose": no_kept_transpose,
     "compiled window sums": no_compiled_window_sums,
     "pieces of features": no_feature_pieces,
     "compiled loops": no_compiled_loops,

@@ -160,9 +160,6 @@ class SparseCounts:
     which the section starts. Cells are worked on in one run from the first to the last, what lies between the rows of
     the grid included.
 
-    On small grids the transposed counts are kept from one iteration to the next, because transposing them takes a tenth
-    of an iteration there.
-
     Parameters
     ----------
     matrix : csr_array of shape (n_bags, n_sections * n_features)
@@ -230,8 +227,7 @@ class SparseCounts:
         return arrays.padded_rows(self.n_features, width, log_h.dtype, is_zero=True)[:, : prod(self.padded)]
 
     def paint(self, q: Array, canvas: Array, pool: Pool) -> None:
-        is_kept = prod(self.grid) <= self.tuning.kept_transpose
-        columns = self._kept_columns if is_kept else self.matrix.tocsc()
+        columns = self.matrix.tocsc()
         ends, data = columns.indptr.astype(np.int64), columns.data.astype(q.dtype, copy=False)
         target = self.positions(np.arange(columns.shape[1]), native.stride_of(canvas))
         few = compressed(q, self.tuning, pool)
@@ -299,10 +295,6 @@ class SparseCounts:
         table = arrays.padded_rows(len(q), self.n_positions, q.dtype, is_zero=True)
         table[:, self.cell_positions] = q
         return table
-
-    @cached_property
-    def _kept_columns(self) -> sp.csc_array:
-        return self.matrix.tocsc()
 
     def _feature_ranges(self, columns: sp.csc_array) -> list[slice]:
         """Cut the features into ranges of about equal work, so few that each is worth a call."""
