@@ -57,10 +57,6 @@ CASES = {
 }
 
 
-def no_sparse_posterior():
-    _retune(sparse_posterior=0.0)
-
-
 def no_sparse_products():
     _retune(dense_from=0.0)
 
@@ -87,7 +83,6 @@ def no_reused_memory():
 
 
 SWITCHES = {
-    "sparse posterior": no_sparse_posterior,
     "sparse products": no_sparse_products,
     "compiled window sums": no_compiled_window_sums,
     "pieces of features": no_feature_pieces,

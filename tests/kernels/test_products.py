@@ -1,4 +1,4 @@
-"""Matching and painting of dense and sparse bags, from posteriors with many and with few entries."""
+"""Matching and painting of dense and sparse bags."""
 
 from math import prod
 
@@ -7,11 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from countinggrids.kernels.counts import DenseCounts, SparseCounts, as_counts
-from countinggrids.kernels.posterior import compressed
 from countinggrids.kernels.threads import Threads
 from countinggrids.kernels.tuning import Tuning
 
-ALWAYS, NEVER = Tuning(sparse_posterior=2.0), Tuning(sparse_posterior=0.0)
 FORMS = {"dense": lambda counts: (DenseCounts, counts), "sparse": lambda counts: (SparseCounts, sp.csr_array(counts))}
 
 
@@ -23,9 +21,9 @@ def painted(rng):
     q[:, 4] += 1e-3  # no bag is without any
     counts = rng.integers(3, size=(40, 12)).astype(float)
 
-    def paint(form, tuning, n_threads=2, dtype="float64"):
+    def paint(form, n_threads=2, dtype="float64"):
         kind, matrix = FORMS[form](counts.astype(dtype))
-        bags = kind(matrix, 6, [(0, 0), (2, 1)], (5, 7), tuning)
+        bags = kind(matrix, 6, [(0, 0), (2, 1)], (5, 7))
         canvas = bags.canvas(np.empty(0, dtype))
         bags.paint(q.astype(dtype), canvas, Threads(n_threads))
         return bags.planes(canvas)
@@ -35,20 +33,18 @@ def painted(rng):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("tuning", [ALWAYS, NEVER], ids=["few entries", "all entries"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-12)])
-def test_bags_are_painted_where_their_sections_are(painted, form, tuning, dtype, tolerance):
+def test_bags_are_painted_where_their_sections_are(painted, form, dtype, tolerance):
     paint, wanted = painted
-    given = paint(form, tuning, dtype=dtype)
+    given = paint(form, dtype=dtype)
     assert given.dtype == dtype
     np.testing.assert_allclose(given, wanted, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("tuning", [ALWAYS, NEVER], ids=["few entries", "all entries"])
-def test_threads_change_no_bit(painted, form, tuning):
+def test_threads_change_no_bit(painted, form):
     paint, _ = painted
-    assert len({paint(form, tuning, n).tobytes() for n in (1, 2, 4)}) == 1
+    assert len({paint(form, n).tobytes() for n in (1, 2, 4)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -65,19 +61,6 @@ def test_sparse_bags_are_matched_as_dense_ones_are(rng, grid, offsets):
         for each in (sparse, dense)
     )
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-
-
-def test_a_sharp_posterior_is_compressed_without_losing_weight(rng):
-    q = np.full((5, 200), 1e-9, np.float32)
-    q[np.arange(5), rng.integers(200, size=5)] = 1
-    weights = rng.random((5, 1), np.float32) + 1
-    few = compressed(weights * q, Tuning(), Threads(2))
-    assert few.nnz == 5
-    np.testing.assert_allclose(few.sum(axis=1), (weights * q).sum(axis=1), rtol=1e-6)
-
-
-def test_a_broad_posterior_is_not_compressed(rng):
-    assert compressed(rng.random((5, 200), np.float32), Tuning(), Threads(2)) is None
 
 
 def test_the_form_of_bags_follows_their_size_and_sparsity(rng):

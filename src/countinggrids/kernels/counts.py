@@ -24,7 +24,6 @@ from countinggrids.core.pieces import pieces
 from countinggrids.core.protocols import Admixture, Counts, InnerSteps, Pool
 from countinggrids.kernels import native
 from countinggrids.kernels.admixture import dense_admixture, sparse_admixture
-from countinggrids.kernels.posterior import compressed
 from countinggrids.kernels.tuning import Tuning, current
 
 Offsets = Sequence[Shape]
@@ -110,13 +109,11 @@ class DenseCounts:
 
     def paint(self, q: Array, canvas: Array, pool: Pool) -> None:
         counts = arrays.like(canvas, _dense(self.matrix))
-        few = compressed(q, self.tuning, pool)
         # NumPy is fastest with all sections in one product; a device may not have the memory for that.
         at_once = len(self.offsets) if arrays.is_numpy(canvas) else 1
         for first in range(0, len(self.offsets), at_once):
             some = counts[:, first * self.n_features : (first + at_once) * self.n_features]
-            painted = self._products(q, some, pool) if few is None else (few.T @ some).T
-            planes = painted.reshape(at_once, self.n_features, *self.grid)
+            planes = self._products(q, some, pool).reshape(at_once, self.n_features, *self.grid)
             for plane, offset in zip(planes, self.offsets[first : first + at_once], strict=True):
                 canvas += torus.shift(plane, [-d for d in offset])
 
@@ -230,23 +227,14 @@ class SparseCounts:
         columns = self.matrix.tocsc()
         ends, data = columns.indptr.astype(np.int64), columns.data.astype(q.dtype, copy=False)
         target = self.positions(np.arange(columns.shape[1]), native.stride_of(canvas))
-        few = compressed(q, self.tuning, pool)
-        if few is None:
-            q = self._spread(q)
-            where = columns.indices.astype(np.int64) * native.stride_of(q)
-        else:
-            bags, q_ends = columns.indices.astype(np.int32, copy=False), few.indptr.astype(np.int64)
-            cells = self.cell_positions[few.indices]
+        q = self._spread(q)
+        where = columns.indices.astype(np.int64) * native.stride_of(q)
 
         def stripe(features: slice) -> None:
             some = np.arange(features.start, features.stop)[:, None] + self.n_features * np.arange(len(self.offsets))
             some = some.ravel()
-            if few is None:
-                bags_of_columns = (some, some.size, ends, columns.nnz, where, data)
-                native.call("paint", q.dtype, *bags_of_columns, q, self.n_positions, target, canvas)
-            else:
-                entries = (q_ends, cells, few.data)
-                native.call("paint_sparse", q.dtype, some, some.size, ends, bags, data, *entries, target, canvas)
+            bags = (some, some.size, ends, columns.nnz, where, data)
+            native.call("paint", q.dtype, *bags, q, self.n_positions, target, canvas)
 
         list(pool.map(stripe, self._feature_ranges(columns)))
 
@@ -327,11 +315,8 @@ class SparseProducts(DenseCounts):
         return out
 
     def paint(self, q: Array, canvas: Array, pool: Pool) -> None:
-        few = compressed(q, self.tuning, pool)
-
         def product(section: int) -> Array:
-            counts = self.matrix[:, self._columns(section)].T
-            return counts @ np.ascontiguousarray(q) if few is None else (counts @ few).toarray()
+            return self.matrix[:, self._columns(section)].T @ np.ascontiguousarray(q)
 
         for painted, offset in zip(pool.map(product, range(len(self.offsets))), self.offsets, strict=True):
             canvas += torus.shift(painted.reshape(canvas.shape), [-d for d in offset])

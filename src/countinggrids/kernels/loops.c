@@ -100,22 +100,6 @@ CLONES void NAME(paint)(
     }
 }
 
-/* The same for bags with few cells: those of bag b are cells[q_ends[b]:q_ends[b + 1]]. */
-void NAME(paint_sparse)(
-    const int64_t *columns, int64_t n_columns, const int64_t *ends, const int32_t *bags, const REAL *counts,
-    const int64_t *q_ends, const int64_t *cells, const REAL *q, const int64_t *target, REAL *out)
-{
-    for (int64_t c = 0; c < n_columns; c++) {
-        const int64_t column = columns[c];
-        REAL *plane = out + target[column];
-        for (int64_t p = ends[column]; p < ends[column + 1]; p++) {
-            const REAL count = counts[p];
-            for (int64_t e = q_ends[bags[p]]; e < q_ends[bags[p] + 1]; e++)
-                plane[cells[e]] += count * q[e];
-        }
-    }
-}
-
 /* Sum runs of `length` neighbors along the middle axis of (n_outer, size, n_inner), in place, by adding copies that are
    shifted by 1, 2, 4, ... No sums are ever subtracted. `run` and `sum` hold (size + length - 1) * n_inner items. */
 static inline __attribute__((always_inline)) void NAME(sum_axis)(

@@ -17,14 +17,11 @@ class Tuning:
         Multiplications below which products are dense whatever that fraction, so that nothing is compiled.
     thread_product : int, default=2**24
         Multiplications of a product below which a second thread costs more than it saves.
-    sparse_posterior : float, default=1/20
-        Fraction of entries of q above rounding below which q is painted as a sparse matrix.
     """
 
     dense_from: float = 1 / 8
     small_product: int = 2**26
     thread_product: int = 2**24
-    sparse_posterior: float = 1 / 20
 
 
 _chosen = [Tuning()]
