@@ -20,9 +20,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.discovery import all_estimators, all_functions
 
 import countinggrids as cg
+from countinggrids import plot
+from countinggrids.features import Vocabulary
 
 texts = [(inspect.getdoc(thing) or "").split("Examples\n---")[0] for _, thing in [*all_estimators(), *all_functions()]]
-X = sp.csr_array(CountVectorizer(min_df=8, max_df=0.2, stop_words="english").fit_transform(texts))
+counter = CountVectorizer(min_df=8, max_df=0.2, stop_words="english")
+X = sp.csr_array(counter.fit_transform(texts))
 rng = np.random.default_rng(0)
 first, second = (rng.permutation(X.shape[0]) for _ in range(2))
 mixed = sp.csr_array(X[first] + X[second])
@@ -68,4 +71,14 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for ax, name, model in zip(axes, ("counting grid", "componential grid"), (single, several), strict=True):
     ax.imshow(model.transform(test[[0]])[0].reshape(16, 16), cmap="Blues")
     ax.set(title=name, xticks=[], yticks=[])
+plt.show()
+
+# %%
+# The same document in reading order, as a path over the map, from the circle to the square: the first docstring lies in
+# one place, the second in another.
+
+words = counter.build_analyzer()(f"{texts[first[420]]} {texts[second[420]]}")
+vocabulary = Vocabulary("words", tuple(counter.get_feature_names_out()))
+ax = plot.usage(several, train, roll=True)
+plot.path(several, words, vocabulary, ax, roll=True)
 plt.show()

@@ -2,6 +2,7 @@
 
 from countinggrids.plot.film import Film, watchable
 from countinggrids.plot.maps import grid, history, posterior, prior, usage, windows
+from countinggrids.plot.path import path
 from countinggrids.plot.recognition import precision_recall_curve, similarity_matrix
 from countinggrids.plot.results import capacity, confusion, regions, ribbon
 from countinggrids.plot.walk_film import WalkFilm
@@ -14,6 +15,7 @@ __all__ = [
     "confusion",
     "grid",
     "history",
+    "path",
     "posterior",
     "precision_recall_curve",
     "prior",
