@@ -24,7 +24,7 @@ def model():
 
 def ends_of(ax):
     """Return the ends of the path, which have large markers, as (row, column)."""
-    marks = [line for line in ax.lines if line.get_marker() in ("o", "s")]
+    marks = [line for line in ax.lines if line.get_markersize() == 8]
     return [(float(line.get_ydata()[0]), float(line.get_xdata()[0])) for line in marks]
 
 
