@@ -68,7 +68,7 @@ class Steps:
         self.results = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def of(self, name, compute):
-        """Give the result of a step, which is computed if it is not kept yet."""
+        """Return the result of a step, which is computed if it is not kept yet."""
         if name not in self.results:
             if time.monotonic() > self.end:
                 raise OutOfTimeError
@@ -77,7 +77,7 @@ class Steps:
         return self.results[name]
 
     def bags(self, name, compute):
-        """Give the bags of a step, which are kept in a file of their own."""
+        """Return the bags of a step, which are kept in a file of their own."""
         path = self.folder / f"{name}.npz"
         if not path.exists():
             if time.monotonic() > self.end:
@@ -136,7 +136,7 @@ def trees(options):
 
 
 def located(scene, n_sections, jitter, slack, seed):
-    """Give the fractions of windows within a cell, of sections at their cell and of exact slips."""
+    """Return the fractions of windows within a cell, of sections at their cell and of exact slips."""
     X, corners, slips = jittered(scene.labels, n_sections, jitter, seed)
     model = cg.ElasticGrid(scene.grid, 16, n_sections, slack=slack, random_state=seed).fit(X)
     found = model.locate(X)
@@ -198,12 +198,12 @@ def parallax(words, slack, seed):
 
 
 def percent(values):
-    """Give mean and standard deviation in percent."""
+    """Return mean and standard deviation in percent."""
     return f"{100 * np.mean(values):.1f}" + (f" +- {100 * np.std(values):.1f}" if len(values) > 1 else "")
 
 
 def candidates(n_sections):
-    """Give the models of a table and the candidates of each, by name; a row is chosen among them by the folds."""
+    """Return the models of a table and the candidates of each, by name; a row is chosen among them by the folds."""
     parts = (n_sections, n_sections)
     rows = {
         "spatial bags": {f"spatial {n}": cg.SpatialBagOfWords(n, sections=parts, anneal=None) for n in (1, 2)},
@@ -222,7 +222,7 @@ def candidates(n_sections):
 
 
 def compared(options, name, splits):
-    """Give a row for every model: accuracy with the candidate that the folds choose, and the gain over slack 0."""
+    """Return a row for every model: accuracy with the candidate that the folds choose, and the gain over slack 0."""
     rows = []
     for n_sections in SIZES:
         accuracy = {}
@@ -241,7 +241,7 @@ def compared(options, name, splits):
 
 
 def evaluated(options, key, n_sections, models, X, y, folds, X_test, y_test):
-    """Give the test accuracy of the candidate that the folds choose, and its name."""
+    """Return the test accuracy of the candidate that the folds choose, and its name."""
 
     def score(model, X, y, X_test, y_test):
         parts = (cg.BagCoarsener(n_sections, 4), cg.BagScaler(TOKENS, POWER))
@@ -269,7 +269,7 @@ def unpacked(options, name):
 
 
 def bags_of_images(options, name, items, is_train, seed):
-    """Give the bags of images in 4x4 sections, of words from the training images."""
+    """Return the bags of images in 4x4 sections, of words from the training images."""
 
     def compute():
         sift, book = DenseSIFT(), Codebook(WORDS, random_state=seed)
@@ -281,6 +281,11 @@ def bags_of_images(options, name, items, is_train, seed):
 
 def scenes(options):
     """Compare slacks on 15-Scenes."""
+    return compared(options, "scenes", scene_splits(options))
+
+
+def scene_splits(options):
+    """Return training bags, labels, folds, test bags and labels of random splits of 15-Scenes."""
     splits = []
     with unpacked(options, "15scenes.tar") as folder:
         items = datasets.scenes15(folder / "15scenes")
@@ -292,11 +297,16 @@ def scenes(options):
             X = bags_of_images(options, "scenes", items, is_train, seed)
             folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X[is_train], labels[is_train]))
             splits.append((X[is_train], labels[is_train], folds, X[~is_train], labels[~is_train]))
-    return compared(options, "scenes", splits)
+    return splits
 
 
 def walks(options):
     """Compare slacks on places along the walks."""
+    return compared(options, "walks", walk_splits(options))
+
+
+def walk_splits(options):
+    """Return training bags, labels, folds, test bags and labels of places; a run of every clip is held out."""
     splits = []
     with unpacked(options, "ietower.tar") as folder:
         items = datasets.ietower(folder, options.data / "ietower.csv")
@@ -308,7 +318,7 @@ def walks(options):
             X = bags_of_images(options, "walks", items, is_train, seed)
             folds = tower.folds(items.take(is_train))
             splits.append((X[is_train], labels[is_train], folds, X[~is_train], labels[~is_train]))
-    return compared(options, "walks", splits)
+    return splits
 
 
 PARTS = {"cost": cost, "trees": trees, "panoramas": panoramas, "scenes": scenes, "walks": walks}
