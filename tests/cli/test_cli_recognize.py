@@ -86,6 +86,25 @@ def test_truth_from_a_file(make, tmp_path):
     assert by_npy["filtered"]["recall_at_1"] > 0.8
 
 
+def test_recall_is_null_if_no_query_is_in_the_reference(make, tmp_path):
+    reference, query, truth = make("first"), make("second", seed=1), tmp_path / "none.csv"
+    truth.write_text("-1\n" * N)
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    printed = run("recognize", reference, query, *QUICK, "--truth", truth, "--json").stdout
+    found = json.loads(printed, parse_constant=refuse)
+    assert found["recall_at_1"] is None
+    assert found["filtered"]["recall_at_10"] is None
+
+
+def test_walks_without_a_common_number_are_refused(make):
+    other = make("second", range(20), names="1{:03d}.png")
+    said = run("recognize", make("first"), other, *QUICK, code=2).output
+    assert "frames 1000 to 1019 of QUERY agree by number with none of REFERENCE, 0 to 39" in " ".join(said.split())
+
+
 def test_new_places_and_a_film(make, tmp_path):
     reference, query = make("first", range(25)), make("second", seed=1)
     (tmp_path / "truth.csv").write_text("\n".join(str(t if t < 25 else -1) for t in range(N)))

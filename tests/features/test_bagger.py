@@ -70,6 +70,12 @@ def test_maps_are_not_taken_for_bags(fit, maps):
         fit(maps())
 
 
+@pytest.mark.parametrize("shape", [(5, 7, 7), (5, 16, 16, 3)])
+def test_stacks_of_maps_and_images_are_refused_with_what_to_do(shape):
+    with pytest.raises(ValueError, match=r"array with dim \d.*; pass bags, one row each: countinggrids.bag"):
+        cg.CountingGrid((4, 4), 2).fit(np.ones(shape, int))
+
+
 def test_blocks_of_floats_are_bags():
     blocks = [RNG.poisson(2.0, (5, 12)).astype(np.float32) for _ in range(3)]
     assert len(cg.CountingGrid((4, 4), (2, 2), anneal=None, random_state=0).fit(blocks).predict(blocks)) == 15

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import countinggrids as cg
@@ -223,7 +224,37 @@ def test_channels_first_are_noticed_before_anything_is_learned(tmp_path):
     np.save(tmp_path / "a.npy", arrays[0])
     with pytest.raises(ValueError, match=r"a.npy of shape .* has its channels first .*save array.transpose\(1, 2, 0\)"):
         Descriptors(tmp_path)
-    Codebook(3, n_samples=100).fit([np.random.default_rng(0).random((60, 80, 3))])  # tall maps of few channels are fine
+    for shape in ((60, 80, 3), (90, 31, 64), (5, 8, 8)):
+        Codebook(3, n_samples=100).fit([np.random.default_rng(0).random(shape)])
+
+
+@pytest.mark.parametrize("shape", [(128, 30, 40), (64, 28, 28), (64, 112, 112), (32, 8, 8)])
+def test_channels_first_are_noticed_though_maps_are_large(shape):
+    with pytest.raises(BadItemError, match="have their channels first"):
+        Channels().fit([np.zeros(shape)])
+
+
+def test_arrays_of_several_images_are_refused_as_one():
+    for step in (Codebook(3), Channels()):
+        with pytest.raises(BadItemError, match=r"have shape \(1, 6, 8, 16\) and must have shape .*one array for each"):
+            step.fit([np.ones((1, 6, 8, 16))] * 3)
+
+
+def test_steps_must_end_with_fitted_words_or_channels(scene):
+    items, arrays, _ = scene
+    with pytest.raises(NotFittedError, match="This Codebook instance is not fitted yet"):
+        cg.Collection.from_images(items, [Codebook(4)], images=arrays)
+    with pytest.raises(ValueError, match=r"steps ends with FunctionDescriptors, .* add a fitted Codebook or Channels"):
+        cg.Collection.from_images(items, [tokens_of])
+
+
+def test_items_can_be_paths(scene):
+    items, arrays, _ = scene
+    codebook = Codebook(4, random_state=0).fit(arrays)
+    paths = [items.path(i) for i in range(6)]
+    collection = cg.Collection.from_images(paths, [codebook], images=arrays)
+    assert collection.items["path"].tolist() == [str(path) for path in paths]
+    assert collection.vocabulary.patches is not None
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 
 import countinggrids as cg
 from countinggrids.baselines import RootBags
 from countinggrids.meta import pose_matches, precision_recall, recall_at, true_matches
-from countinggrids.meta.recognizer import Choice, coarser, significantly_better, summed
+from countinggrids.meta.candidates import Tessellations
+from countinggrids.meta.recognizer import Choice, coarser, finest_of_the_best, significantly_better, summed
 
 GRID = cg.CountingGrid((10, 10), (4, 4), anneal=(0.1, 1.3, 1.0), max_iter=300, random_state=0)
 
@@ -56,9 +58,30 @@ def test_coarser_sections_are_tried(walk):
     both = np.hstack([walk - np.minimum(walk, noise), np.minimum(walk, noise)])
     recognizer = cg.PlaceRecognizer("bags", sections=(2, 1)).fit(both)
     assert set(recognizer.losses_) == {"bags 2x1", "bags 1x1"}
-    best = min(recognizer.losses_, key=lambda name: recognizer.losses_[name])
-    assert best == f"bags {'x'.join(map(str, recognizer.sections_))}"
     assert coarser((4, 2)) == [(4, 2), (4, 1), (2, 2), (2, 1), (1, 2), (1, 1)]
+
+
+def test_the_finest_sections_whose_loss_is_near_the_lowest_are_chosen():
+    rng = np.random.default_rng(0)
+    best = rng.normal(1, 0.1, 100)
+    losses = {(1, 1): best, (2, 1): best + rng.normal(0, 0.5, 100), (2, 2): best + 0.3 + rng.normal(0, 0.01, 100)}
+    losses[2, 1] -= losses[2, 1].mean() - best.mean() - 0.01
+    assert finest_of_the_best(losses) == (2, 1)
+    losses[2, 1] += 0.5
+    assert finest_of_the_best(losses) == (1, 1)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_bags_are_compared_at_the_chosen_sections_and_finer_ones(walk, form):
+    rng = np.random.default_rng(1)
+    left = np.minimum(walk, rng.integers(0, 40, walk.shape))
+    both = np.hstack([walk - left, left])
+    recognizer = cg.PlaceRecognizer("bags", sections=(2, 1)).fit(form(both))
+    for sections, tables in (((1, 1), [both, walk]), ((2, 1), [both])):
+        recognizer.sections_ = sections
+        recognizer.bags_ = RootBags().fit(recognizer._pyramid(Tessellations(form(both), (2, 1))))
+        wanted = np.mean([RootBags().fit(table).similarity(table[:5]) for table in tables], axis=0)
+        np.testing.assert_allclose(recognizer.similarity(form(both[:5])), wanted)
 
 
 @pytest.mark.parametrize(

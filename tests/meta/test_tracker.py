@@ -315,3 +315,8 @@ def test_the_lengths_of_walks_reach_an_estimator_that_takes_them(rng):
     X = rng.poisson(2.0, (24, 12))
     tracker = cg.PlaceTracker(Matcher(cg.CountingGrid((6, 6), 2, anneal=None, tol=0.1, random_state=0)), gamma=0.5)
     assert tracker.fit(X, lengths=[10, 14]).classifier_.lengths_ == [10, 14]
+
+
+def test_positions_along_a_line_are_refused_with_what_to_do():
+    with pytest.raises(ValueError, match=r"Unknown label type: continuous; .*np\.column_stack\(\[y, 0 \* y\]\)"):
+        cg.PlaceTracker().fit(np.eye(20), np.linspace(0, 1, 20))

@@ -117,7 +117,11 @@ def _facts(tracker: Any, first: Any, second: Any, similarity: Any, filtered: Any
 
     def measured(scores: Any) -> dict[str, Any]:
         found = precision_recall(scores, matches)
-        recall = {f"recall_at_{k}": round(value, 4) for k, value in recall_at(scores, matches, K).items()}
+        has_truth = matches.any()  # without a query in the reference, recall is unknown
+        recall = {
+            f"recall_at_{k}": round(value, 4) if has_truth else None
+            for k, value in recall_at(scores, matches, K).items()
+        }
         return recall | {
             "precision_recall_area": round(found.area, 4),
             "recall_at_full_precision": round(found.recall_at_full_precision, 4),

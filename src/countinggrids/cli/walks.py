@@ -47,7 +47,13 @@ def matches_of(first: Collection, second: Collection, truth: Path | None, tolera
         here = there = np.arange(len(first))
     # Frames of a walk may be numbered by tens; the tolerance counts frames.
     step = int(here[1] - here[0])
-    return np.abs(there[:, None] - here) <= tolerance * step
+    matches = np.abs(there[:, None] - here) <= tolerance * step
+    if not matches.any():
+        raise ValueError(
+            f"frames {there[0]} to {there[-1]} of QUERY agree by number with none of REFERENCE, {here[0]} to "
+            f"{here[-1]}; pass --truth, or number the frames alike."
+        )
+    return matches
 
 
 def frame_numbers(walk: Collection, name: str) -> Array | None:

@@ -65,7 +65,7 @@ class Collection(LabeledBags):
     @classmethod
     def from_images(
         cls,
-        items: Items,
+        items: Items | Sequence[str | os.PathLike[str]],
         steps: Any,
         sections: int | Sequence[int] = (1, 1),
         images: Iterable[Any] | None = None,
@@ -74,8 +74,8 @@ class Collection(LabeledBags):
 
         Parameters
         ----------
-        items : Items
-            One row for each image; the column `path` names the files.
+        items : Items or sequence of path-like
+            One row for each image; the column `path` names the files. A sequence of paths is that column.
         steps : sequence of transformer or callable
             Fitted extractors, in order, for instance [DenseSIFT(), Codebook().fit(...)]. Those with
             on_error="skip" leave out images that cannot be read, and their items. A function of an image that returns
@@ -88,6 +88,8 @@ class Collection(LabeledBags):
             are then cut from the files of the column `path`.
         """
         sections = as_shape(sections, "sections", 2)
+        if not isinstance(items, Items):
+            items = Items({"path": [os.fspath(path) for path in items]})
         bagged = bag_images(items, steps, sections, images)
         collection = cls(bagged.counts, bagged.steps[-1].vocabulary_, bagged.items, sections, bagged.steps)
         collection.skipped = bagged.skipped

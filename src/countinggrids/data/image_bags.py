@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from countinggrids.core.geometry import Shape
 from countinggrids.data.crops import CropFinder
@@ -64,6 +65,7 @@ def bag_images(items: Items, steps: Sequence[Any], sections: Shape, images: Iter
     if not steps:
         raise ValueError("steps=[] must hold at least one extractor; use for instance [DenseSIFT(), codebook].")
     steps = [_as_step(step) for step in steps]
+    _check_last(steps[-1])
     stream: Any = images if images is not None else [items.path(i) for i in range(len(items))]
     if hasattr(stream, "__len__") and len(stream) != len(items):
         raise ValueError(f"got {len(stream)} images for {len(items)} items; pass one image for each item.")
@@ -96,6 +98,17 @@ def _as_step(step: Any) -> Any:
             "descriptors; use for instance [DenseSIFT(), codebook]."
         )
     return FunctionDescriptors(step).fit(())
+
+
+def _check_last(last: Any) -> None:
+    """Raise unless the last step is fitted and knows what its features are."""
+    if hasattr(last, "fit"):
+        check_is_fitted(last)
+    if not hasattr(last, "vocabulary_"):
+        raise ValueError(
+            f"steps ends with {type(last).__name__}, which returns no features to count, and must end with an "
+            "extractor of words or channels; add a fitted Codebook or Channels."
+        )
 
 
 def _lacks_crops(last: Any, items: Items) -> bool:

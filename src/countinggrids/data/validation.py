@@ -289,6 +289,11 @@ def _with_advice(error: ValueError) -> ValueError:
         )
     if "features, but" in text:
         return ValueError(text.rstrip(".") + "; build X with the sections and the vocabulary that were fitted.")
+    if "array with dim" in text:
+        return ValueError(
+            text.rstrip(".") + "; pass bags, one row each: countinggrids.bag(X, sections) for maps of integer labels, "
+            "and an extractor such as DenseSIFT() with a Codebook and a Bagger for images."
+        )
     return error
 
 

@@ -15,8 +15,9 @@ from countinggrids.features import npy_files
 from countinggrids.features.maps import FeatureMap
 from countinggrids.features.stream import BadItemError
 
-MANY_CHANNELS, MANY_TIMES = 64, 4
-"""A first axis of so many entries, and so many times as long as the others, is regarded as that of the channels."""
+MANY_CHANNELS, MANY_SQUARE, TALLEST = 64, 32, 3
+"""A first axis of so many entries is regarded as that of the channels if it is the longest, and so many times as long
+as the second one, or, of the second number of entries, if the other axes are equal."""
 ORDER = "(rows, columns, channels)"
 
 
@@ -157,6 +158,11 @@ def as_map(item: Any, n_channels: int | None = None) -> FeatureMap:
             f"descriptors are {what} and must be numbers of shape {ORDER}; put an extractor such as DenseSIFT() "
             "first, or pass arrays of descriptors."
         )
+    if is_array and values.ndim > 3:
+        raise BadItemError(
+            f"descriptors of an image have shape {values.shape} and must have shape {ORDER}; pass one array for each "
+            "image."
+        )
     if is_array and values.ndim == 3 and _is_channels_first(values.shape, n_channels):
         raise BadItemError(
             f"descriptors of shape {values.shape} have their channels first and must be {ORDER}; "
@@ -197,7 +203,9 @@ def natural_key(name: object) -> list[tuple[bool, int, str]]:
 def _is_channels_first(shape: tuple[int, ...], n_channels: int | None) -> bool:
     if n_channels is not None:
         return shape[0] == n_channels != shape[2]
-    return shape[0] >= max(MANY_CHANNELS, MANY_TIMES * max(shape[1:]))
+    rows, columns, channels = shape
+    is_tall = rows >= MANY_CHANNELS and rows >= TALLEST * columns and rows > channels
+    return is_tall or (rows >= MANY_SQUARE and rows != columns == channels)
 
 
 def _listed(files: Any) -> list[Path]:

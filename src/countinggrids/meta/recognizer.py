@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +15,7 @@ from countinggrids.core.geometry import Shape, as_shape, suggest
 from countinggrids.data.validation import check_bags
 from countinggrids.features.saving import Saveable
 from countinggrids.meta import reference
-from countinggrids.meta.candidates import Tessellations
+from countinggrids.meta.candidates import Tessellations, divides
 from countinggrids.meta.emissions import standardized
 from countinggrids.meta.neighbors import GridNeighbors
 from countinggrids.meta.nested import innermost, set_seeds
@@ -72,7 +73,7 @@ class PlaceRecognizer(Saveable, BaseEstimator):  # type: ignore[misc]
         Grids to choose from, with `sections` that divide those of the bags. None is a `CountingGrid` whose size suits
         the number of frames.
     sections : int or tuple of int, default=1
-        Sections of the bags. Coarser ones are tried for the comparison of bags.
+        Sections of the bags. Coarser ones are tried for the comparison of bags; the finer ones are compared too.
     tolerance : float, default=2
         Frames up to which a frame counts as recognized.
     random_state : int, RandomState or None, default=None
@@ -83,11 +84,11 @@ class PlaceRecognizer(Saveable, BaseEstimator):  # type: ignore[misc]
     choice_ : Choice
         What is compared.
     sections_ : tuple of int
-        Sections at which bags are compared.
+        Coarsest sections at which bags are compared. The similarity is the mean over these and all finer ones.
     losses_ : dict
         Mean log loss on the reference walk of every choice that was tried.
     bags_ : RootBags
-        The bags of the reference walk.
+        The bags of the reference walk at `sections_` and all finer ones.
     neighbors_ : GridNeighbors or None
         The grid of the reference walk, also where bags are compared: it gives the map. None with use="bags".
 
@@ -142,7 +143,7 @@ class PlaceRecognizer(Saveable, BaseEstimator):  # type: ignore[misc]
         tables = Tessellations(X, self.finest_)
         self.losses_: dict[str, float] = {}
         self.sections_ = self._choose_sections(tables, sizes)
-        self.bags_ = RootBags().fit(tables.at(self.sections_))
+        self.bags_ = RootBags().fit(self._pyramid(tables))
         grids = [] if self.use == "bags" else self._new_grids(X.shape[0], tables.n_features)
         self.choice_ = self._choose(tables, grids, sizes)
         self.neighbors_ = None if not grids else self._fitted_neighbors(grids[self.choice_.grid], self.choice_, X)
@@ -220,7 +221,12 @@ class PlaceRecognizer(Saveable, BaseEstimator):  # type: ignore[misc]
         return innermost(self.neighbors_.model_)
 
     def _bag_similarity(self, X: Any) -> Array:
-        return self.bags_.similarity(Tessellations(X, self.finest_).at(self.sections_))
+        return self.bags_.similarity(self._pyramid(Tessellations(X, self.finest_)))
+
+    def _pyramid(self, tables: Tessellations) -> Any:
+        """Return bags at the chosen sections and at all finer ones, whose mean cosine is that of the whole rows."""
+        finer = [tables.at(shape) for shape in coarser(self.finest_) if divides(self.sections_, shape)]
+        return sp.hstack(finer, format="csr") if sp.issparse(finer[0]) else np.hstack(finer)
 
     def _grid_bags(self, X: Any) -> Any:
         sections = sections_of(self._grid(), self.finest_)
@@ -231,27 +237,32 @@ class PlaceRecognizer(Saveable, BaseEstimator):  # type: ignore[misc]
         return GridNeighbors(grid, metric="likelihood", gamma=choice.temper).fit(X, np.arange(X.shape[0]))
 
     def _choose_sections(self, tables: Tessellations, lengths: list[int]) -> Shape:
-        """Choose the sections at which bags are compared: those with the lowest loss on the walk itself."""
+        """Choose the coarsest sections at which bags are compared, on the walk itself.
+
+        They are the finest ones whose loss is at most one standard error above the lowest loss.
+        """
         gaps = reference.usable_gaps(self.tolerance, lengths)
         shapes = coarser(self.finest_)
         if len(shapes) == 1 or not gaps:
             return self.finest_
         runs, walk = reference.select_runs(lengths), make_walk(lengths, "forward", 2, 0.01)
+        found = {}
         for shape in shapes:
             bags = tables.at(shape)
             similarity = RootBags().fit(bags).similarity(bags[runs.queries])
             losses = reference.gap_losses(
                 similarity, runs.distance, runs.parts, walk, reference.GAMMAS, gaps, self.tolerance
             )
-            self.losses_[f"bags {'x'.join(map(str, shape))}"] = float(losses.mean(axis=1).min())
-        return min(shapes, key=lambda shape: self.losses_[f"bags {'x'.join(map(str, shape))}"])
+            found[shape] = losses[losses.mean(axis=1).argmin()]
+            self.losses_[f"bags {'x'.join(map(str, shape))}"] = float(found[shape].mean())
+        return finest_of_the_best(found)
 
     def _choose(self, tables: Tessellations, grids: list[Any], lengths: list[int]) -> Choice:
         """Choose what is compared, with every second frame as a query and grids fitted to the others."""
-        halves = Halves(lengths, self.tolerance)
+        halves = reference.Halves(lengths, self.tolerance)
         if self.use == "bags" or not grids or not halves.gaps:
             return Choice("bags" if self.use == "auto" else self.use, temper=TEMPERS[-1], weight=WEIGHTS[0])
-        bags = tables.at(self.sections_)
+        bags = self._pyramid(tables)
         by_bags = RootBags().fit(bags[halves.kept]).similarity(bags[halves.queries])
         losses = {Choice("bags", temper=TEMPERS[-1]): halves.losses(by_bags)}
         for number, grid in enumerate(grids):
@@ -291,44 +302,6 @@ class PlaceRecognizer(Saveable, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X has n_samples={n_frames} frame but a reference walk must have at least 2; add frames.")
 
 
-class Halves:
-    """Every second frame of a reference walk as queries, compared with the others.
-
-    Parameters
-    ----------
-    lengths : list of int
-        Numbers of frames of the walks.
-    tolerance : float
-        Tolerance in frames.
-
-    Attributes
-    ----------
-    kept, queries : ndarray of int
-        Frames that are references, and frames that are queries.
-    gaps : list of float
-        Gaps in frames; none if the walk is too short.
-    """
-
-    def __init__(self, lengths: list[int], tolerance: float):
-        starts = np.cumsum([0, *lengths[:-1]])
-        within = np.concatenate([np.arange(n) for n in lengths])
-        frames = np.arange(len(within))
-        self.kept, self.queries = frames[within % 2 == 0], frames[within % 2 == 1]
-        self.gaps, self.tolerance = reference.usable_gaps(tolerance, lengths), tolerance
-        runs = [(int(start), int(start) + n) for start, n in zip(starts, lengths, strict=True)]
-        n_queries = [int(((self.queries >= a) & (self.queries < b)).sum()) for a, b in runs]
-        self.parts = sequences(len(self.queries), [n for n in n_queries if n]) if self.gaps else []
-        self.distance = reference.frame_distance(lengths, self.queries, self.kept)
-        self.walk = make_walk([-(-n // 2) for n in lengths], "forward", 2, 0.01)
-
-    def losses(self, similarity: Array) -> Array:
-        """Return the log loss of each query, at the weight of the similarities with the lowest mean loss."""
-        found = reference.gap_losses(
-            similarity, self.distance, self.parts, self.walk, reference.GAMMAS, self.gaps, self.tolerance
-        )
-        return found[found.mean(axis=1).argmin()]
-
-
 def summed(by_bags: Array, by_grid: Array, weight: float) -> Array:
     """Return the sum of similarities, each standardized for every query."""
     return standardized(by_bags) + weight * standardized(by_grid)
@@ -340,11 +313,23 @@ def significantly_better(losses: dict[Choice, Array]) -> Choice:
     best, found = losses[first].mean(), first
     for choice, values in losses.items():
         gain = losses[first] - values
-        blocks = [block.mean() for block in np.array_split(gain, min(N_BLOCKS, len(gain)))]
-        error = np.std(blocks, ddof=1) / np.sqrt(len(blocks)) if len(blocks) > 1 else np.inf
-        if gain.mean() > N_ERRORS * error and values.mean() < best:
+        if gain.mean() > N_ERRORS * standard_error(gain) and values.mean() < best:
             best, found = values.mean(), choice
     return found
+
+
+def finest_of_the_best(losses: dict[Shape, Array]) -> Shape:
+    """Return the sections with most parts among those within one standard error of the lowest loss."""
+    best = min(losses, key=lambda shape: losses[shape].mean())
+    extra = {shape: values - losses[best] for shape, values in losses.items()}
+    close = [shape for shape, values in extra.items() if shape == best or values.mean() <= standard_error(values)]
+    return max(close, key=lambda shape: (np.prod(shape), -losses[shape].mean()))
+
+
+def standard_error(values: Array) -> float:
+    """Return the standard error of a mean over frames, from means of blocks: frames in a row are much alike."""
+    blocks = [block.mean() for block in np.array_split(values, min(N_BLOCKS, len(values)))]
+    return float(np.std(blocks, ddof=1) / np.sqrt(len(blocks))) if len(blocks) > 1 else np.inf
 
 
 def coarser(sections: Shape) -> list[Shape]:

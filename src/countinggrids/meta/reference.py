@@ -14,6 +14,8 @@ from sklearn.linear_model import LogisticRegression
 
 from countinggrids.meta import chain as chains
 from countinggrids.meta.emissions import standardized
+from countinggrids.meta.tracking import sequences
+from countinggrids.meta.walk import make_walk
 
 Array = NDArray[np.float64]
 GAPS = (1, 2, 4)
@@ -130,6 +132,42 @@ def gap_losses(
                 filtered = np.exp(chains.forward(chain, gamma * values[part])[0])
                 row[part] -= np.log((filtered * is_correct[part]).sum(axis=1) + SMALLEST)
     return losses / len(gaps)
+
+
+class Halves:
+    """Every second frame of a reference walk as queries, compared with the others.
+
+    Parameters
+    ----------
+    lengths : list of int
+        Numbers of frames of the walks.
+    tolerance : float
+        Tolerance in frames.
+
+    Attributes
+    ----------
+    kept, queries : ndarray of int
+        Frames that are references, and frames that are queries.
+    gaps : list of float
+        Gaps in frames; none if the walk is too short.
+    """
+
+    def __init__(self, lengths: list[int], tolerance: float):
+        starts = np.cumsum([0, *lengths[:-1]])
+        within = np.concatenate([np.arange(n) for n in lengths])
+        frames = np.arange(len(within))
+        self.kept, self.queries = frames[within % 2 == 0], frames[within % 2 == 1]
+        self.gaps, self.tolerance = usable_gaps(tolerance, lengths), tolerance
+        runs = [(int(start), int(start) + n) for start, n in zip(starts, lengths, strict=True)]
+        n_queries = [int(((self.queries >= a) & (self.queries < b)).sum()) for a, b in runs]
+        self.parts = sequences(len(self.queries), [n for n in n_queries if n]) if self.gaps else []
+        self.distance = frame_distance(lengths, self.queries, self.kept)
+        self.walk = make_walk([-(-n // 2) for n in lengths], "forward", 2, 0.01)
+
+    def losses(self, similarity: Array) -> Array:
+        """Return the log loss of each query, at the weight of the similarities with the lowest mean loss."""
+        found = gap_losses(similarity, self.distance, self.parts, self.walk, GAMMAS, self.gaps, self.tolerance)
+        return found[found.mean(axis=1).argmin()]
 
 
 def choose_gamma(

@@ -62,7 +62,13 @@ def read_targets(y: Any, n_frames: int) -> Targets:
     with warnings.catch_warnings():
         # That many classes have one frame is the usual case here.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        check_classification_targets(labels)
+        try:
+            check_classification_targets(labels)
+        except ValueError as error:
+            raise ValueError(
+                f"{str(error).split('. ')[0]}; for positions along a line pass poses of two columns, such as "
+                "np.column_stack([y, 0 * y])."
+            ) from error
     return Targets(labels, None, n_frames > 1 and len(np.unique(labels)) == n_frames)
 
 
