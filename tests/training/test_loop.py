@@ -12,7 +12,7 @@ from countinggrids.data.table import Table
 from countinggrids.kernels.threads import Threads, use
 from countinggrids.training import initialization
 from countinggrids.training.initialization import downsampled, upsampled
-from countinggrids.training.loop import PATIENCE, TrainingState, run_em
+from countinggrids.training.loop import PATIENCE, Start, run_em
 
 
 @pytest.fixture
@@ -114,8 +114,7 @@ def test_the_best_grid_on_held_out_bags_is_kept(rng):
         seen.append(grid.pi.copy())
         return next(scores)
 
-    state = TrainingState.start(start)
-    result = run_em(chunks, state, geometry, how, backend, lambda *_: None, validation=score)
+    result = run_em(chunks, Start.of(start), geometry, how, backend, lambda *_: None, validation=score)
     assert result.has_converged
     assert len(result.history) == 3 + PATIENCE
     assert result.score == 5.0

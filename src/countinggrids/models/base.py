@@ -160,10 +160,10 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         shown = progress.shown(self.verbose, lambda: self._plan(self, geometry, *bags))
         with shown as show, runs, one_blas_thread(), buffers.reused():
             watch = combined(callback, task, show)
-            results = [
+            results = (
                 self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
                 for number in range(self.n_init)
-            ]
+            )
             best = max(results, key=lambda result: result.score)
             chunks, total = backend.prepare(*bags, geometry), float(weights.sum(dtype=float))
             self._from_fit = stepwise.fitted_of(chunks, total, best.grid, geometry, self._beta(), backend)
