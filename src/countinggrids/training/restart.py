@@ -187,13 +187,13 @@ class Restart:
         result = rest._run("learning", 0, rest.table, rest.weights, geometry, how, start, rest.backend, score)
         if rest.is_stopped:
             return result
-        grid, history, *ended = result
+        grid, history, has_converged, phase, score_reached = result
         start = Start.of(grid)
         del grid, result  # the last run takes the grid, whose memory is free then
-        last = how.for_phases([how.phases()[ended[1]]._replace(tol=np.inf)] * finishing)
+        last = how.for_phases([how.phases()[phase]._replace(tol=np.inf)] * finishing)
         done = len(history)
         after = self._run("learning", 0, self.table, self.weights, geometry, last, start, self.backend, n_before=done)
-        return TrainingResult(after.grid, history + after.history, *ended)
+        return TrainingResult(after.grid, history + after.history, has_converged, phase, score_reached)
 
     def _drawn(self, most: int) -> Array:
         """Draw some of the bags."""
