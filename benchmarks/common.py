@@ -17,7 +17,7 @@ from countinggrids.core import em, torus
 from countinggrids.core.schedule import Pseudocounts, Schedule
 from countinggrids.data.table import Table
 from countinggrids.kernels.threads import Threads, one_blas_thread
-from countinggrids.training.loop import TrainingState, run_em
+from countinggrids.training.loop import Start, run_em
 
 
 def times_of(function, n=9):
@@ -100,8 +100,7 @@ class Learner:
         """Run some iterations; return the objective, and record when each of them ended."""
         how = Schedule(None, Pseudocounts(None), Pseudocounts(None, 0.2, 3.0), "smoothed", n, 0.0)
         with one_blas_thread():
-            state = TrainingState.start(self.grid)
-            result = run_em(self.chunks, state, self.geometry, how, self.backend, self._watch)
+            result = run_em(self.chunks, Start.of(self.grid), self.geometry, how, self.backend, self._watch)
         self.grid = result.grid
         return result.history[-1]
 

@@ -1,15 +1,19 @@
 """Memory of a fit beyond X, the model and its statistics: at most 256 MB, for any number of bags.
 
+The second table counts the arrays of the size of the grid that a default fit holds at its peak: pi, log h, the expected
+counts, and the best grid on held-out bags; posteriors and the pieces that are worked on come on top.
+
 python benchmarks/memory.py [--bags 200000]
 """
 
 import argparse
+import tracemalloc
 
 import numpy as np
 import scipy.sparse as sp
 
 import countinggrids as cg
-from common import peak, table
+from common import peak, table, windows
 
 N_FEATURES = 2000
 
@@ -32,6 +36,24 @@ def measure(n_bags):
     return (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20, model, peak() - before - model
 
 
+def text_like(n_bags, n_features, side, window, seed=0):
+    """Draw short texts from windows of a grid."""
+    rng = np.random.default_rng(seed)
+    base = 1 / (np.arange(n_features) + 2.7)
+    h = windows(rng.dirichlet(60 * base / base.sum(), (side, side)), window)
+    return sp.csr_array([rng.multinomial(60, h[k]) for k in rng.integers(len(h), size=n_bags)], dtype=np.float32)
+
+
+def grids(n_bags=1100, n_features=1500, side=32, window=8):
+    """Return the peak of the memory that a default fit allocates, in arrays of the size of the grid."""
+    X = text_like(n_bags, n_features, side, window)
+    options = {"max_iter": 34, "random_state": 0}
+    cg.CountingGrid((8, 8), 4, **options).fit(X[:100, :50])
+    tracemalloc.start()
+    model = cg.CountingGrid((side, side), window, **options).fit(X)
+    return tracemalloc.get_traced_memory()[1] / model.pi_.nbytes
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bags", type=int, default=200_000)
@@ -43,6 +65,8 @@ def main():
         ["what", "MB"],
         [[name, f"{megabytes:.0f}"] for name, megabytes in zip(names, measure(n_bags), strict=True)],
     )
+    title = "Default fit of 1100 texts, 1500 features, 32x32: peak, in arrays of the size of the grid"
+    table(title, ["arrays"], [[f"{grids():.1f}"]])
 
 
 if __name__ == "__main__":

@@ -31,9 +31,9 @@ def test_the_full_grid_starts_from_the_best_candidate():
 
     class Scored(restart.Runs):
         def run(self, chunks, start, **how):
-            started.append(start)
+            started.append(start.take().grid)
             score = next(values)
-            return loop.TrainingResult(start, [score], True, 0, score)
+            return loop.TrainingResult(started[-1], [score], True, 0, score)
 
     model = cg.CountingGrid((32, 32), 8, random_state=0)
     table, backend = backends.open_bags(model, X, is_fitting=True)

@@ -15,6 +15,15 @@ def test_bags_by_cells_is_never_held():
     assert float(result.stdout) < 256 < bags_by_cells
 
 
+def test_a_default_fit_holds_few_arrays_of_the_size_of_the_grid():
+    code = "import memory; print(memory.grids())"
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], cwd=BENCHMARKS, capture_output=True, text=True, check=True
+    )
+    # pi, log h, the expected counts and the best grid; the posteriors of these few features are about another one.
+    assert 3 < float(result.stdout) < 6
+
+
 def test_bags_on_disk_are_never_held_and_give_the_same_bits(tmp_path):
     write = f"import outofcore; outofcore.write({str(tmp_path / 'bags.cg')!r}, 60_000, 5000)"
     subprocess.run([sys.executable, "-c", write], cwd=BENCHMARKS, check=True)

@@ -160,3 +160,99 @@ def test_a_file_without_digests_is_refused(path):
     save_file(dict(arrays), path, {"countinggrids": json.dumps(facts)})
     with pytest.raises(ValueError, match="has no digest: it is damaged, or older than this format"):
         cg.load(path)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_compact_file_is_smaller_and_predicts_nearly_the_same(tmp_path, name):
+    model = MODELS[name].fit(X)
+    whole, small = tmp_path / "whole.st", tmp_path / "compact.st"
+    model.save(whole)
+    model.save(small, compact=True)
+    loaded = cg.load(small)
+    assert loaded.pi_.dtype == model.pi_.dtype
+    assert loaded.pi_.shape == model.pi_.shape
+    assert 0 < np.abs(np.log(loaded.pi_ / model.pi_)).max() < 0.1
+    np.testing.assert_allclose(loaded.pi_.sum(axis=-1), 1, rtol=1e-6)
+    assert loaded.log_prior_.tobytes() == model.log_prior_.tobytes()
+    assert abs(loaded.perplexity(X) / model.perplexity(X) - 1) < 0.005
+    assert cg.load(whole).pi_.tobytes() == model.pi_.tobytes()
+
+
+def test_a_compact_file_takes_a_byte_for_each_probability(path):
+    model = cg.CountingGrid((24, 24), 4, anneal=None, tol=10.0).fit(np.random.default_rng(0).poisson(1, (50, 200)))
+    model.save(path, compact=True)
+    assert model.pi_.size < path.stat().st_size < 1.2 * model.pi_.size
+
+
+def test_a_compact_file_keeps_zeros_and_single_values(path):
+    model = cg.CountingGrid((4, 4), 2, anneal=None, tol=10.0).fit(X[:, :4])
+    model.pi_ = np.zeros_like(model.pi_)
+    model.pi_[..., 0], model.pi_[..., 1] = 0.75, 0.25
+    model.pi_[0, 0] = [1, 0, 0, 0]
+    model.pi_[1, 1] = [1 - 2e-30, 1e-30, 1e-30, 0]
+    model.save(path, compact=True)
+    found = cg.load(path).pi_
+    np.testing.assert_array_equal(found[0, 0], [1, 0, 0, 0])
+    assert (found[..., 3] == 0).all()
+    assert 0 < found[1, 1, 1] < 1e-11
+    np.testing.assert_allclose(found[2, 2], [0.75, 0.25, 0, 0], rtol=0.06)
+
+
+def test_a_compact_model_of_a_stream_goes_on(path):
+    model = cg.CountingGrid((6, 6), 4, 2, random_state=0).fit(X)
+    model.save(path, compact=True)
+    before, after = model.partial_fit(X[:10]), cg.load(path).partial_fit(X[:10])
+    np.testing.assert_allclose(after.pi_, before.pi_, rtol=0.2, atol=1e-3)
+
+
+def rewrite_compact(path, **changed):
+    """Save a compact model, then replace arrays of it."""
+    MODELS["counting grid"].fit(X).save(path, compact=True)
+    facts, arrays = container.read(path, storage.FORMAT, storage.VERSION)
+    arrays = dict(arrays) | {
+        name.replace("_", ".", 1): change(arrays[name.replace("_", ".", 1)]) for name, change in changed.items()
+    }
+    container.write(path, facts, {name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"pi_codes": lambda a: a * 0}, "cells without any feature in row 0"),
+        ({"pi_codes": lambda a: a.astype("i1")}, "pi.codes is int8"),
+        ({"pi_codes": lambda a: a[:, :, :2]}, "pi.codes has shape"),
+        ({"pi_codes": lambda a: a[0, 0, 0]}, "pi.codes has shape"),
+        ({"pi_codes": lambda a: a[:3]}, "pi has shape"),
+        ({"pi_codes": lambda _: None}, "is inconsistent"),
+        ({"pi_scale": lambda a: a * np.nan}, "numbers that no compact model has"),
+        ({"pi_scale": lambda a: a + 1e3}, "numbers that no compact model has"),
+        ({"pi_scale": lambda a: a - 1e300}, "numbers that no compact model has"),
+        ({"pi_scale": lambda a: -a}, "numbers that no compact model has"),
+        ({"pi_scale": lambda a: a.astype("f4")}, "pi.scale float32"),
+        ({"pi_scale": lambda a: a[:1]}, "pi.scale"),
+        ({"pi_scale": lambda _: None}, "is inconsistent"),
+        ({"log_prior": lambda a: a}, None),
+    ],
+)
+def test_hostile_compact_files_are_refused(path, changed, message):
+    if message is None:
+        rewrite_compact(path)
+        assert cg.load(path).pi_.shape == (6, 6, 4)
+        return
+    rewrite_compact(path, **changed)
+    with pytest.raises(ValueError, match=message):
+        cg.load(path)
+
+
+def test_every_truncation_of_a_compact_file_is_refused(path):
+    MODELS["counting grid"].fit(X).save(path, compact=True)
+    whole = path.read_bytes()
+    for length in [0, 9, len(whole) // 2, len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="damaged or no file of countinggrids"):
+            cg.load(path)
+    changed = bytearray(whole)
+    changed[-1] ^= 1
+    path.write_bytes(bytes(changed))
+    with pytest.raises(ValueError, match="does not match its digest"):
+        cg.load(path)

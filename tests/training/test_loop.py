@@ -1,3 +1,5 @@
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +14,7 @@ from countinggrids.data.table import Table
 from countinggrids.kernels.threads import Threads, use
 from countinggrids.training import initialization
 from countinggrids.training.initialization import downsampled, upsampled
-from countinggrids.training.loop import PATIENCE, TrainingState, run_em
+from countinggrids.training.loop import PATIENCE, Start, run_em
 
 
 @pytest.fixture
@@ -114,12 +116,39 @@ def test_the_best_grid_on_held_out_bags_is_kept(rng):
         seen.append(grid.pi.copy())
         return next(scores)
 
-    state = TrainingState.start(start)
-    result = run_em(chunks, state, geometry, how, backend, lambda *_: None, validation=score)
+    result = run_em(chunks, Start.of(start), geometry, how, backend, lambda *_: None, validation=score)
     assert result.has_converged
     assert len(result.history) == 3 + PATIENCE
     assert result.score == 5.0
     np.testing.assert_array_equal(result.grid.pi, seen[2])
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_first_grid_is_let_go_once_there_is_a_better_one(rng, is_held):
+    geometry, backend = Geometry.of((6, 6), 2), ThreadsBackend()
+    chunks = backend.prepare(Table.of(rng.poisson(0.5, (60, 12)).astype("f4")), np.ones(60, "f4"), 12, geometry)
+    pi = em.normalize(1 + rng.random((12, 6, 6)), 1, backend.pool).astype("f4")
+    is_alive, start = weakref.ref(pi), Start.of(em.Grid(pi, np.full((6, 6), -np.log(36), "f4")))
+    held = pi if is_held else None
+    del pi
+    seen = []
+    how = Schedule(None, Pseudocounts(None), Pseudocounts(None, 0.2), "uniform", 3, 0.0)
+    run_em(chunks, start, geometry, how, backend, lambda *_: seen.append(is_alive() is not None))
+    assert seen == [is_held] * 3
+    assert (held is not None) == is_held
+    with pytest.raises(IndexError):
+        start.take()
+
+
+@pytest.mark.parametrize("cells", [(7, 5), (40, 40)])
+def test_upsampling_in_pieces_draws_the_same_noise(rng, cells):
+    pi = em.normalize(1 + rng.random((300, 4, 5)), 1, POOL).astype("f4")
+    coarse = em.Grid(pi, np.full((4, 5), -np.log(20), "f4"))
+    fine = upsampled(coarse, Geometry.of(cells, 2), np.random.RandomState(3), POOL)
+    source = np.ix_(*(np.arange(new) * old // new for new, old in zip(cells, (4, 5), strict=True)))
+    noise = np.random.RandomState(3).uniform(size=(300, *cells)).astype("f4")
+    whole = em.normalize(pi[(slice(None), *source)] * (1 + initialization.UPSAMPLING_NOISE * noise), 1, POOL)
+    np.testing.assert_array_equal(fine.pi, whole)
 
 
 def test_held_out_bags_have_tokens_and_weight_and_are_few(rng):

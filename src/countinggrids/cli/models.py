@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import countinggrids
-from countinggrids.cli import bag, common, progress
+from countinggrids.cli import bag, common, model_size, progress
 
 if TYPE_CHECKING:
     from countinggrids.data.collection import Collection
@@ -73,6 +73,17 @@ def fit(
     slack: Annotated[
         str | None, typer.Option(help="Cells by which sections of an elastic grid may slip, such as 1 or 1x2.")
     ] = None,
+    max_words: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of words, the most frequent ones; needs --collection. Default: all."),
+    ] = None,
+    collection_file: Annotated[
+        Path | None, typer.Option("--collection", help="Where to keep the bags of these words.")
+    ] = None,
+    compact: Annotated[
+        bool,
+        typer.Option("--compact", help="Round probabilities in the model to one byte: a quarter of the size."),
+    ] = False,
     max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 500,
     n_init: Annotated[int, typer.Option(help="Number of restarts, of which the best is kept.")] = 1,
     checkpoint: Annotated[
@@ -96,20 +107,28 @@ def fit(
 
     with common.errors(), common.interruptible(lambda: _advice(checkpoint)):
         common.check_output(output, force)
-        common.check_apart([("BAGS", bags)], [("--output", output), ("--checkpoint", checkpoint)])
+        outputs = [("--output", output), ("--checkpoint", checkpoint), ("--collection", collection_file)]
+        common.check_apart([("BAGS", bags)], outputs)
         _check_kind(kind, slack)
+        model_size.check_words(max_words, collection_file, scheduler, force)
         texts = {"grid": grid, "window": window, "sections": sections, "paint": paint}
         shapes = {name: common.shape(text, name) for name, text in texts.items() if text is not None}
         X = read(bags)
+        if max_words is not None:
+            X = model_size.frequent(X, max_words)
         shapes = (_componential_shapes if kind == "componential" else complete_shapes)(X, shapes)
         options: dict[str, Any] = {"max_iter": max_iter, "n_init": n_init, "random_state": seed}
         model = _new_model(kind, shapes | _slack(kind, slack) | options)
+        if not quiet:
+            model_size.log_size(X, model, compact)
         with connected(scheduler), progress.verbose(model, quiet):
             counts = X if scheduler is None else _delayed_blocks(bags, X, shapes)
             model.fit(counts, checkpoint=checkpoint)
         if scheduler is not None:
             model.fingerprint_ = getattr(X, "fingerprint", None)
-        model.save(output)
+        model.save(output, compact=compact)
+        if collection_file is not None and max_words is not None:
+            X.save(collection_file)
         if checkpoint is not None:
             checkpoint.resolve().unlink(missing_ok=True)
     common.print_facts(_facts(model) | {"model": str(output)}, as_json)

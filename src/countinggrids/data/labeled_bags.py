@@ -13,6 +13,7 @@ from countinggrids.data import estimator_state
 from countinggrids.data.counts import coarsen
 from countinggrids.data.items import Items, row_numbers
 from countinggrids.features.stream import Skipped
+from countinggrids.features.text import Words
 from countinggrids.features.vocabulary import Vocabulary
 
 
@@ -130,6 +131,26 @@ class LabeledBags:
         n_sections = int(np.prod(self.sections))
         columns = (np.arange(n_sections)[:, None] * len(self.vocabulary) + kept).ravel()
         return type(self)(self.counts[:, columns], self.vocabulary.take(kept), self.items, self.sections)
+
+    def take_frequent(self, n_features: int) -> Self:
+        """Return the most frequent features; new texts can still be bagged, with these words.
+
+        Parameters
+        ----------
+        n_features : int
+            How many to keep; all where there are no more. Of equally frequent ones the first are kept.
+        """
+        n_all = len(self.vocabulary)
+        if n_features < 1:
+            raise ValueError(f"n_features={n_features} must be at least 1; use for instance n_features=10_000.")
+        if n_features >= n_all:
+            return self
+        totals = np.asarray(self.counts.sum(axis=0, dtype=np.float64)).reshape(-1, n_all).sum(axis=0)
+        kept = np.sort(np.argsort(-totals, kind="stable")[:n_features])
+        taken = self.take_features(kept)
+        if len(self.steps) == 1 and isinstance(self.steps[0], Words):
+            taken.steps = [self.steps[0].restricted(taken.vocabulary.names)]
+        return taken
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:

@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from itertools import chain, islice
 from typing import Any, Self
 
@@ -217,6 +218,24 @@ class Words(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         words = cls(min_length=1, keep=KEEPABLE)
         words.names_, words.stop_words_ = list(names), []
         words.settings_ = settings_of(words, *cls._kept)
+        return words
+
+    def restricted(self, names: Iterable[str]) -> Self:
+        """Return a fitted counter of some of the words, which counts them in the same way.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Words of the vocabulary.
+
+        Returns
+        -------
+        words : Words
+            A fitted counter.
+        """
+        check_is_fitted(self)
+        words = copy(self)
+        words.names_ = list(names)
         return words
 
     def _restored(self) -> None:

@@ -17,7 +17,7 @@ from countinggrids.data import validation
 from countinggrids.kernels.threads import one_blas_thread
 from countinggrids.training import growing, initialization
 from countinggrids.training.callbacks import Callback, Iteration
-from countinggrids.training.loop import TrainingState, run_em
+from countinggrids.training.loop import Start, run_em
 
 Array = NDArray[Any]
 
@@ -118,5 +118,5 @@ def _trained(
         return callback(now) if callback is not None else None
 
     chunks = backend.prepare(table, weights, n_features, geometry)
-    result = run_em(chunks, TrainingState.start(start), geometry, how, backend, observe)
+    result = run_em(chunks, Start.of(start), geometry, how, backend, observe)
     return result, backend.e_step(chunks, backend.place(result.grid), geometry, 1)

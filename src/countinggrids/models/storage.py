@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +14,7 @@ from countinggrids.core.em import NOTHING
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import container, estimator_file, validation
 from countinggrids.data.constraints import check_parameters
+from countinggrids.models import compact as compact_form
 from countinggrids.models.base import GridModel
 from countinggrids.models.componential import ComponentialGrid
 from countinggrids.models.counting_grid import CountingGrid
@@ -38,10 +40,21 @@ TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
 """How far probabilities may be from sum one, by dtype."""
 
 
-def save(model: GridModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; an existing file is replaced whole or not at all."""
+def save(model: GridModel, path: str | os.PathLike[str], compact: bool = False) -> None:
+    """Write a fitted model; an existing file is replaced whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted model.
+    path : path-like
+        Where to write.
+    compact : bool, default=False
+        Whether probabilities are rounded to one byte.
+    """
     check_is_fitted(model)
-    arrays = {"pi": model.pi_, "log_prior": model.log_prior_, "history": getattr(model, "history_", np.zeros(0))}
+    pi = compact_form.encode(model.pi_, len(model.geometry_.grid)) if compact else {"pi": model.pi_}
+    arrays = pi | {"log_prior": model.log_prior_, "history": getattr(model, "history_", np.zeros(0))}
     parameters = {}
     for name, value in model.get_params().items():
         if name == "device":
@@ -120,7 +133,8 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
     model.geometry_ = model._geometry_type(**{name: _untupled(value) for name, value in facts["geometry"].items()})
     model.inverse_temperature_ = float(facts["inverse_temperature"])
     model.location_prior_ = str(facts["location_prior"])
-    model.pi_, model.log_prior_, model.history_ = arrays["pi"], arrays["log_prior"], arrays["history"]
+    model.log_prior_, model.history_ = arrays["log_prior"], arrays["history"]
+    model.pi_ = _pi_of(arrays, model.log_prior_.dtype.name)
     model.n_features_in_, model.n_iter_ = int(facts["n_features_in"]), int(facts["n_iter"])
     if facts["converged"] is not None:
         model.converged_ = bool(facts["converged"])
@@ -141,6 +155,15 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
     model._extra = arrays.get("extra", NOTHING)
     check_fitted(model)
     return model
+
+
+def _pi_of(arrays: container.Arrays, dtype: str) -> NDArray[Any]:
+    """Return pi as it was saved, whole or in its compact form."""
+    if "pi" in arrays:
+        return arrays["pi"]
+    if dtype not in validation.DTYPES:
+        raise ValueError(f"log_prior is {dtype}")
+    return compact_form.decode(arrays["pi.codes"], arrays["pi.scale"], dtype)
 
 
 def check_fitted(model: GridModel) -> None:

@@ -14,7 +14,7 @@ from countinggrids.core.schedule import Phase, Pseudocounts, Schedule
 from countinggrids.data.validation import check_eta
 from countinggrids.training import initialization
 from countinggrids.training.completion import Completion, best_by_factor
-from countinggrids.training.loop import TrainingResult
+from countinggrids.training.loop import Start, TrainingResult
 from countinggrids.training.restart import Restart
 from countinggrids.training.stepwise import AnnealingBatches
 
@@ -159,7 +159,7 @@ class AdmixtureRestart(Restart):
 
         chunks = [] if batches else self.backend.prepare(*bags)
         rest = {"geometry": geometry, "schedule": how, "backend": self.backend, "observer": observer}
-        result = self.runs.run(chunks, grid, **rest, batches=batches)
+        result = self.runs.run(chunks, Start.of(grid), **rest, batches=batches)
         return result._replace(has_converged=result.has_converged or len(result.history) < model.max_iter)
 
 

@@ -24,7 +24,7 @@ from countinggrids.data.locks import Lock
 from countinggrids.data.readers import paths_of
 from countinggrids.data.table import Table
 from countinggrids.kernels.threads import one_blas_thread
-from countinggrids.training.loop import Best, TrainingResult, TrainingState, run_em
+from countinggrids.training.loop import Best, Start, TrainingResult, TrainingState, run_em
 from countinggrids.training.restart import Runs
 
 FORMAT, VERSION = "checkpoint", 5
@@ -72,18 +72,19 @@ class Checkpoint(Runs):
     def __exit__(self, *_: Any) -> None:
         self.held.close()
 
-    def run(self, chunks: Any, start: Grid, **how: Any) -> TrainingResult:
+    def run(self, chunks: Any, start: Start, **how: Any) -> TrainingResult:
         """Make the next run of EM, resume it, or return its stored result."""
         self.n_runs += 1
         is_finished = self.n_runs <= len(self.finished)
         stored = self.finished[self.n_runs - 1] if is_finished else self.running
         if stored is not None:
-            self._check_fits(stored, start, how["schedule"])
+            self._check_fits(stored, start.grid, how["schedule"])
             if not _is_normalized(stored.grid, how["geometry"].groups):
                 raise ValueError(f"{self.path} holds a grid that is no distribution; delete it to start anew.")
         if not is_finished:
-            state = self.running or TrainingState.start(start)
-            self.finished.append(run_em(chunks, state, **how, keep=self._keep))
+            start = start if self.running is None else Start(self.running)
+            self.running = None
+            self.finished.append(run_em(chunks, start, **how, keep=self._keep))
             self.running = None
             self._write()
         return self.finished[self.n_runs - 1]

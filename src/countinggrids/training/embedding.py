@@ -26,7 +26,7 @@ from countinggrids.core.schedule import Schedule
 from countinggrids.data.counts import coarsen
 from countinggrids.data.table import Table
 from countinggrids.training.initialization import downsampled
-from countinggrids.training.loop import Observer, TrainingState, run_em
+from countinggrids.training.loop import Observer, Start, run_em
 
 N_LANDMARKS = 500
 """Largest number of bags that are embedded, and that candidates are trained on."""
@@ -306,8 +306,8 @@ class EmbeddingStart:
         candidates = []
         for places, beta in itertools.product(layouts, betas):
             start = self._painted(chunks, places, geometry, backend.pool)
-            state, rest = TrainingState.start(start), how.for_settling(beta)
-            result = run_em(chunks, state, geometry, rest, backend, self.observer)
+            rest = how.for_settling(beta)
+            result = run_em(chunks, Start.of(start), geometry, rest, backend, self.observer)
             reached = backend.e_step(chunks, result.grid, geometry, 1.0).log_likelihood
             candidates.append(Candidate(places, start, beta, reached))
         return sorted(candidates, key=lambda each: -each.log_likelihood)

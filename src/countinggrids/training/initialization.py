@@ -9,6 +9,7 @@ from countinggrids.core import em, schedule, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid
 from countinggrids.core.geometry import Geometry
+from countinggrids.core.pieces import PLANE_ENTRIES, pieces
 from countinggrids.core.protocols import Pool
 from countinggrids.core.schedule import Annealing, Pseudocounts, Schedule
 from countinggrids.data.counts import coarsen
@@ -31,11 +32,13 @@ UPSAMPLING_NOISE = 0.1
 def first_grid(model: Any, rng: np.random.RandomState, geometry: Geometry, n_features: int) -> Grid:
     """Return the first grid: near uniform, with noise that breaks the symmetry, or the one given as `init`."""
     if isinstance(model.init, str):
-        pi = 1 + rng.uniform(size=(n_features, *geometry.grid))
+        pi = np.empty((n_features, *geometry.grid), model.dtype)
+        for features in pieces(n_features, max(1, PLANE_ENTRIES // geometry.n_cells)):
+            pi[features] = 1 + rng.uniform(size=pi[features].shape)
     else:
-        pi = check_init(model.init, geometry, n_features)
+        pi = np.array(check_init(model.init, geometry, n_features), model.dtype, order="C")
     log_prior = np.full(geometry.grid, -np.log(geometry.n_cells), dtype=model.dtype)
-    pi = em.normalize(np.array(pi, model.dtype, order="C"), geometry.groups, default())
+    pi = em.normalize(pi, geometry.groups, default())
     return Grid(pi, log_prior, model._first_extra(geometry))
 
 
@@ -61,8 +64,10 @@ def upsampled(grid: Grid, geometry: Geometry, rng: np.random.RandomState, pool: 
     """
     cells = geometry.grid
     source = np.ix_(*(np.arange(new) * old // new for new, old in zip(cells, grid.log_prior.shape, strict=True)))
-    pi = grid.pi[(slice(None), *source)]
-    pi = pi * (1 + UPSAMPLING_NOISE * rng.uniform(size=pi.shape).astype(pi.dtype))
+    pi = np.empty((len(grid.pi), *cells), grid.pi.dtype)
+    for features in pieces(len(pi), max(1, PLANE_ENTRIES // geometry.n_cells)):
+        noise = rng.uniform(size=pi[features].shape).astype(pi.dtype)
+        pi[features] = grid.pi[(features, *source)] * (1 + UPSAMPLING_NOISE * noise)
     log_prior = grid.log_prior[source]
     log_prior = log_prior - np.log(np.exp(log_prior).sum())
     first = steps.of(geometry).first_extra(geometry)

@@ -39,10 +39,32 @@ class TrainingState(NamedTuple):
     previous: float  # the objective before, within the phase
     best: Best | None = None
 
+
+class Start:
+    """The state that a run of EM takes, so that nobody else holds the memory of its grid when there is a better one.
+
+    Parameters
+    ----------
+    state : TrainingState
+        Where the run starts.
+    """
+
+    def __init__(self, state: TrainingState):
+        self._states = [state]
+
     @classmethod
-    def start(cls, grid: Grid) -> "TrainingState":
+    def of(cls, grid: Grid) -> "Start":
         """Return the state before the first iteration."""
-        return cls(grid, [], 0, -np.inf)
+        return cls(TrainingState(grid, [], 0, -np.inf))
+
+    @property
+    def grid(self) -> Grid:
+        """The first grid, until the run has taken it."""
+        return self._states[0].grid
+
+    def take(self) -> TrainingState:
+        """Return the state, and let go of it: a second time there is none."""
+        return self._states.pop()
 
 
 class TrainingResult(NamedTuple):
@@ -66,7 +88,7 @@ class Batches(Protocol):
 
 def run_em(
     chunks: Any,
-    state: TrainingState,
+    start: Start,
     geometry: Geometry,
     schedule: Schedule,
     backend: Backend,
@@ -81,8 +103,8 @@ def run_em(
     ----------
     chunks : object
         The bags, as the backend has prepared them.
-    state : TrainingState
-        Where to start.
+    start : Start
+        Where to start; it is taken.
     geometry : Geometry
         Grid, window and sections.
     schedule : Schedule
@@ -104,8 +126,8 @@ def run_em(
     result : TrainingResult
         Parameters, objective of every iteration, and whether EM has converged.
     """
-    _, history, phase, previous, best = state
-    grid = backend.place(state.grid)
+    grid, history, phase, previous, best = start.take()
+    grid = backend.place(grid)
     phases = schedule.phases()
     last, has_converged = len(phases) - 1, False
     for number in range(len(history) + 1, schedule.max_iter + 1):

@@ -17,8 +17,12 @@ from countinggrids.training.callbacks import Iteration
 
 RATE = 4.0e9
 """Entries of bags times cells that two threads process in a second, as on 20 Newsgroups with 64x64 cells."""
-PEAK_ARRAYS = 8
-"""Arrays of the size of the grid that a fit holds at its peak, by the same measurement."""
+PEAK_ARRAYS, ADMIXED_ARRAYS = 6, 8
+"""Arrays of the size of the grid that a fit holds at its peak, of an annealed grid and of a componential one.
+
+Those of an annealed grid are pi, log h, the expected counts of two chunks, the best grid on held-out bags, and about
+one more for posteriors and pieces.
+"""
 GRID_ENTRIES = 10
 """What the operations on one cell of a feature cost, in entries of bags."""
 SETTLING = 20
@@ -110,7 +114,7 @@ def admixed(model: Any, geometry: Geometry, table: Table, weights: Array, n_feat
     *before, _ = admixing.stages_of(geometry, model.init)
     candidates = n_iterations * per_cell * sum(stage.n_cells for stage in before)
     n_bytes, iteration = _grid_bytes(model, geometry, n_features), per_cell * geometry.n_cells
-    return Plan(candidates, per_cell, n_iterations, iteration, model.n_init, PEAK_ARRAYS * n_bytes, n_bytes)
+    return Plan(candidates, per_cell, n_iterations, iteration, model.n_init, ADMIXED_ARRAYS * n_bytes, n_bytes)
 
 
 def _grid_bytes(model: Any, geometry: Geometry, n_features: int) -> int:

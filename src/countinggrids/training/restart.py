@@ -17,7 +17,7 @@ from countinggrids.data.table import Table
 from countinggrids.training import embedding, initialization
 from countinggrids.training.callbacks import Callback, Iteration
 from countinggrids.training.embedding import Candidate, Landmarks, Layout
-from countinggrids.training.loop import Observer, TrainingResult, TrainingState, Validation, run_em
+from countinggrids.training.loop import Observer, Start, TrainingResult, Validation, run_em
 from countinggrids.training.stepwise import AnnealingBatches
 
 
@@ -30,9 +30,9 @@ class Runs:
     def __exit__(self, *_: Any) -> None:
         pass
 
-    def run(self, chunks: Any, start: Grid, **how: Any) -> TrainingResult:
+    def run(self, chunks: Any, start: Start, **how: Any) -> TrainingResult:
         """Make the next run, with the arguments of `run_em`."""
-        return run_em(chunks, TrainingState.start(start), **how)
+        return run_em(chunks, start, **how)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Restart:
         if start is None:
             return self._annealed(geometry, how)
         how = how.for_settling(start.beta) if isinstance(self.model.anneal, str) else how
-        return self._run("learning", 0, *bags[:2], geometry, how, start.grid, self.backend)
+        return self._run("learning", 0, *bags[:2], geometry, how, Start.of(start.grid), self.backend)
 
     def _is_given(self, name: str, value: str) -> bool:
         """Return whether a parameter, which may also be an array, has a value."""
@@ -139,16 +139,16 @@ class Restart:
         how = replace(how, is_validated=len(rows) > 0)
         small = initialization.downsampled(geometry) if is_automatic and how.annealing else None
         if small is None:
-            grid = initialization.first_grid(model, self.rng, geometry, self.n_features)
+            start = Start.of(initialization.first_grid(model, self.rng, geometry, self.n_features))
         else:
             # Where the annealing is not cut short, the scores that count come long after the candidates.
             source = rest if how.is_gradual else self
             grid, is_formed = source._formed(geometry, source._best_candidate(small, how), how)
-            grid = initialization.upsampled(grid, geometry, self.rng, self.backend.pool)
+            start = Start.of(initialization.upsampled(grid, geometry, self.rng, self.backend.pool))
             how = how.for_refining(is_formed)
         if len(rows):
-            return self._validated(rows, rest, geometry, how, grid)
-        return self._run(stage, 0, self.table, self.weights, geometry, how, grid, self.backend)
+            return self._validated(rows, rest, geometry, how, start)
+        return self._run(stage, 0, self.table, self.weights, geometry, how, start, self.backend)
 
     def _held_out(self, how: Schedule) -> Array:
         """Draw the bags that tell when to stop, none where there are few bags or iterations, or batches."""
@@ -162,11 +162,13 @@ class Restart:
         if middle is None or middle.n_cells <= prod(grid.log_prior.shape):
             return grid, False
         some = self._drawn(initialization.BATCH_CANDIDATE_BAGS)
-        start = initialization.upsampled(grid, middle, self.rng, self.backend.pool)
+        start = Start.of(initialization.upsampled(grid, middle, self.rng, self.backend.pool))
         what = ("candidates", 0, Table.of(self.table.take(some)), self.weights[some], middle, how.for_forming(), start)
         return self._run(*what, self.backend.local).grid, True
 
-    def _validated(self, rows: Array, rest: "Restart", geometry: Geometry, how: Schedule, grid: Grid) -> TrainingResult:
+    def _validated(
+        self, rows: Array, rest: "Restart", geometry: Geometry, how: Schedule, start: Start
+    ) -> TrainingResult:
         """Train the full grid on the rest as long as bags that are held out gain by it, then shortly on all bags."""
         local, step = self.backend.local, steps.of(geometry)
         part = (Table.of(self.table.take(rows)), self.weights[rows], self.n_features, geometry)
@@ -182,15 +184,16 @@ class Restart:
 
         finishing = initialization.FINISHING
         how = replace(how, max_iter=how.max_iter - finishing)
-        result = rest._run("learning", 0, rest.table, rest.weights, geometry, how, grid, rest.backend, score)
+        result = rest._run("learning", 0, rest.table, rest.weights, geometry, how, start, rest.backend, score)
         if rest.is_stopped:
             return result
-        last = how.for_phases([how.phases()[result.phase]._replace(tol=np.inf)] * finishing)
-        done = len(result.history)
-        after = self._run(
-            "learning", 0, self.table, self.weights, geometry, last, result.grid, self.backend, n_before=done
-        )
-        return result._replace(grid=after.grid, history=result.history + after.history)
+        grid, history, has_converged, phase, score_reached = result
+        start = Start.of(grid)
+        del grid, result  # the last run takes the grid, whose memory is free then
+        last = how.for_phases([how.phases()[phase]._replace(tol=np.inf)] * finishing)
+        done = len(history)
+        after = self._run("learning", 0, self.table, self.weights, geometry, last, start, self.backend, n_before=done)
+        return TrainingResult(after.grid, history + after.history, has_converged, phase, score_reached)
 
     def _drawn(self, most: int) -> Array:
         """Draw some of the bags."""
@@ -205,7 +208,7 @@ class Restart:
         how = replace(how, is_validated=False).for_candidates()
         results = []
         for candidate in range(n_candidates):
-            first = initialization.first_grid(self.model, self.rng, small, self.n_features)
+            first = Start.of(initialization.first_grid(self.model, self.rng, small, self.n_features))
             what = ("candidates", candidate, table, weights, small, how, first)
             results.append(self._run(*what, self.backend.local))
         return max(results, key=lambda result: result.history[-1]).grid
@@ -218,7 +221,7 @@ class Restart:
         weights: Array,
         geometry: Geometry,
         how: Schedule,
-        grid: Grid,
+        start: Start,
         backend: Backend,
         validation: Validation | None = None,
         n_before: int = 0,
@@ -231,7 +234,7 @@ class Restart:
             batches = AnnealingBatches(*bags, self.batch_size, self.rng, backend)
         rest = {"geometry": geometry, "schedule": how, "backend": backend, "observer": observe, "batches": batches}
         rest["validation"] = validation
-        return self.runs.run(backend.prepare(*bags), grid, **rest)
+        return self.runs.run(backend.prepare(*bags), start, **rest)
 
     def _observer(self, stage: str, candidate: int, n_before: int = 0) -> Observer:
         """Return what calls the callback after every iteration of a run that follows some others."""

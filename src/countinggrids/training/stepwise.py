@@ -11,7 +11,7 @@ from countinggrids.core import arrays, em, steps
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid, Statistics
 from countinggrids.core.geometry import Geometry
-from countinggrids.core.pieces import pieces
+from countinggrids.core.pieces import for_features, pieces
 from countinggrids.core.schedule import Schedule
 from countinggrids.data.table import Table
 from countinggrids.training.loop import check_finite
@@ -200,8 +200,13 @@ def fitted_of(chunks: Any, weight: float, grid: Grid, geometry: Geometry, beta: 
     grid = backend.place(grid)
     statistics = backend.e_step(chunks, grid, geometry, beta)
     totals = arrays.summed(statistics.A.reshape(len(grid.pi), -1), axis=1) / weight
-    counts = arrays.fetched(em.expected_counts(grid.pi, statistics.A, geometry.block(painted=True)))
-    tokens = counts.reshape(geometry.groups, -1, *geometry.grid).sum(axis=1, dtype=np.float64) / weight
+    block, A = geometry.block(painted=True), statistics.A
+
+    def distribute(features: slice) -> None:
+        A[features] = em.expected_counts(grid.pi[features], A[features], block)
+
+    for_features(distribute, grid.pi, backend.pool)
+    tokens = arrays.fetched(A).reshape(geometry.groups, -1, *geometry.grid).sum(axis=1, dtype=np.float64) / weight
     return Fitted(tokens, statistics.usage / weight, totals, weight, statistics.extra / weight)
 
 
