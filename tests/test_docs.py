@@ -32,6 +32,24 @@ def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
         exec(compile(block, page.name, "exec"), names)
 
 
+OTHERS = [(page, block) for page in PAGES for block in blocks(page, "py")]
+"""Code of other packages, which tests do not have: it is compiled only."""
+
+
+@pytest.mark.parametrize(("page", "block"), OTHERS, ids=[page.stem for page, _ in OTHERS])
+def test_code_of_other_packages_is_python(page, block):
+    assert "import" in block
+    compile(block, page.name, "exec")
+
+
+def test_each_tool_that_users_come_from_is_shown_beside_ours():
+    for page in sorted((ROOT / "docs" / "coming-from").glob("*.md")):
+        shown = re.findall(r"^::::\{container\} side-by-side\n(.*?)^::::\n", page.read_text(), re.MULTILINE | re.DOTALL)
+        expected = 0 if page.stem == "index" else 1
+        assert len(shown) == expected, page.name
+        assert all(text.count("```py") == 2 for text in shown), page.name
+
+
 def commands(page):
     """Yield the arguments of each `countinggrids` command that a page shows."""
     for block in blocks(page, "sh"):
