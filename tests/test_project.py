@@ -222,3 +222,13 @@ def test_mutants_change_one_thing_each():
         "x = a >= b and True",
         "x = a < b and False",
     ]
+
+
+def test_the_gallery_lists_every_example_once():
+    spec = importlib.util.spec_from_file_location("gallery_order", ROOT / "docs" / "_extensions" / "gallery_order.py")
+    gallery_order = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery_order)
+    examples = [path.name for path in (ROOT / "examples").glob("plot_*.py")]
+    assert sorted(map(gallery_order.reading_order, examples)) == list(range(len(gallery_order.ORDER)))
+    with pytest.raises(ValueError, match="plot_new.py must be listed"):
+        gallery_order.reading_order("plot_new.py")
