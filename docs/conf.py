@@ -25,6 +25,7 @@ extensions = [
     "mathml",
     "command_reference",
     "live_maps",
+    "guide_pictures",
 ]
 exclude_patterns = ["_build", "_extensions", "gallery/**.ipynb", "gallery/**.py", "gallery/**.zip", "gallery/**.json"]
 templates_path = ["_templates"]
@@ -48,7 +49,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"__init__\.py|conftest\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.reading_order",
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,

@@ -1,9 +1,11 @@
 """What the documentation says is tried: Python blocks are run, and commands are parsed."""
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -30,6 +32,24 @@ def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
     names = {"__name__": "page"}
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), names)
+
+
+OTHERS = [(page, block) for page in PAGES for block in blocks(page, "py")]
+"""Code of other packages, which tests do not have: it is compiled only."""
+
+
+@pytest.mark.parametrize(("page", "block"), OTHERS, ids=[page.stem for page, _ in OTHERS])
+def test_code_of_other_packages_is_python(page, block):
+    assert "import" in block
+    compile(block, page.name, "exec")
+
+
+def test_each_tool_that_users_come_from_is_shown_beside_ours():
+    for page in sorted((ROOT / "docs" / "coming-from").glob("*.md")):
+        shown = re.findall(r"^::::\{container\} side-by-side\n(.*?)^::::\n", page.read_text(), re.MULTILINE | re.DOTALL)
+        expected = 0 if page.stem == "index" else 1
+        assert len(shown) == expected, page.name
+        assert all(text.count("```py") == 2 for text in shown), page.name
 
 
 def commands(page):
@@ -66,3 +86,14 @@ def test_commands_that_do_not_exist_are_noticed():
     assert unknown_in(["fit", "x.cg", "--grids", "3x3"]) == "fit has no option ['--grids']"
     assert unknown_in(["fits", "x.cg"]) == "no command ['fits']"
     assert unknown_in(["bag", "text", "x.csv", "-o", "y"]) is None
+
+
+def test_pictures_of_the_guide_measure_distances_on_the_torus():
+    pytest.importorskip("matplotlib").use("agg")
+    path = ROOT / "docs" / "_extensions" / "guide_pictures.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    rows, columns = pictures.GRID
+    places = np.array([[0, 0], [rows - 1, columns - 1], [3, 4]])
+    np.testing.assert_allclose(pictures.between(places), [np.sqrt(2), 5, np.sqrt(4**2 + 5**2)])

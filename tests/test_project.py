@@ -214,6 +214,18 @@ def test_a_benchmark_that_fails_is_reported_and_not_remembered(suite, tmp_path):
     assert not (tmp_path / "history").exists()
 
 
+def test_a_mutant_is_killed_by_a_test_that_fails_with_it(tmp_path):
+    mutation_test = tool("mutation_test")
+    (tmp_path / "mutated.py").write_text("answer = 42\n")
+    (tmp_path / "test_answer.py").write_text(
+        "def test_answer():\n    from mutated import answer\n    assert answer == 42\n"
+    )
+    tests = [str(tmp_path / "test_answer.py")]
+    assert not mutation_test.is_killed(tmp_path, tests)
+    (tmp_path / "mutated.py").write_text("answer = 43\n")
+    assert mutation_test.is_killed(tmp_path, tests)
+
+
 def test_mutants_change_one_thing_each():
     mutation_test = tool("mutation_test")
     assert [text for _, text in mutation_test.mutants("a = b + 1\n")] == ["a = b - 1", "a = b + 2"]
@@ -222,3 +234,13 @@ def test_mutants_change_one_thing_each():
         "x = a >= b and True",
         "x = a < b and False",
     ]
+
+
+def test_the_gallery_lists_every_example_once():
+    spec = importlib.util.spec_from_file_location("gallery_order", ROOT / "docs" / "_extensions" / "gallery_order.py")
+    gallery_order = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery_order)
+    examples = [path.name for path in (ROOT / "examples").glob("plot_*.py")]
+    assert sorted(map(gallery_order.reading_order, examples)) == list(range(len(gallery_order.ORDER)))
+    with pytest.raises(ValueError, match=r"plot_new\.py must be listed"):
+        gallery_order.reading_order("plot_new.py")

@@ -39,7 +39,7 @@ def take(browser: Any, name: str, output: Path) -> list[str]:
 def take_map(browser: Any, picture: Path) -> None:
     """Take the live map of docstrings after a search."""
     tab = browser.new_page(viewport={"width": 1200, "height": 720})
-    tab.goto((SITE / "maps" / "docstrings.html").as_uri() + "#q=eigenvalues+of+a+covariance+matrix")
+    tab.goto((SITE / "maps" / "docstrings.html").as_uri() + "#q=covariance+matrix")
     tab.wait_for_timeout(2500)
     shot = Image.open(io.BytesIO(tab.screenshot())).convert("RGB")
     shot.quantize(192, dither=Image.Dither.NONE).save(picture, optimize=True)

@@ -1,6 +1,7 @@
 """Make the live maps of the site before the pages are read: files that `countinggrids.explore.export` writes."""
 
 import inspect
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,20 @@ from countinggrids.features import Codebook, DenseSIFT, Vocabulary, Words
 from countinggrids.reproduce import station
 
 
+def prose(docstring: str) -> str:
+    """Return a docstring without examples, references, names of parameters and code."""
+    text = re.split(r"(?:Examples|References)\n---", docstring)[0]
+    lines = [line for line in text.splitlines() if not re.match(r"\S.* : |-+$|\.\. ", line)]
+    return re.sub(r"`[^`]*`|:\w+:|\b\w+_\w*\b", " ", "\n".join(lines))
+
+
 def docstrings(page: Path) -> None:
     """Map the docstrings of scikit-learn, labeled by module."""
     texts = []
     for name, thing in [*all_estimators(), *all_functions()]:
-        text = (inspect.getdoc(thing) or "").split("Examples\n---")[0]
+        text = prose(inspect.getdoc(thing) or "")
         texts.append({"text": text, "title": name, "label": thing.__module__.split(".")[1]})
-    words = Words(min_df=4, max_df=0.2, stop_words="english", min_length=3)
+    words = Words(min_df=4, max_df=0.15, stop_words="english", min_length=4)
     collection = cg.Collection.from_texts(texts, words)
     model = cg.CountingGrid((24, 24), (4, 4), random_state=0).fit(collection)
     export(ItemMap(model, collection, "Docstrings of scikit-learn"), page)

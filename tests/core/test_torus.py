@@ -4,6 +4,16 @@ import numpy as np
 import pytest
 
 from countinggrids.core import torus
+from countinggrids.kernels import native
+
+
+@pytest.fixture(autouse=True, params=["compiled", "plain"])
+def sums(request, monkeypatch):
+    """Window sums by the compiled loops, however small the planes are, and by NumPy alone."""
+    if request.param == "compiled" and native.library() is None:
+        pytest.skip("built without compiled loops")
+    monkeypatch.setattr(native, "SMALLEST_SUM", 0)
+    monkeypatch.setattr(torus, "_compiled", [native.sum_windows] if request.param == "compiled" else [])
 
 
 @pytest.mark.parametrize("grid", [(7,), (6, 5), (3, 4, 5), (70,), (3, 70), (130, 2)])
@@ -52,3 +62,28 @@ def test_distances_take_the_short_way_round():
 
 def test_section_offsets_run_over_the_last_axis_first():
     assert torus.section_offsets((4, 6), (2, 3)) == [(0, 0), (0, 2), (0, 4), (2, 0), (2, 2), (2, 4)]
+
+
+@pytest.mark.parametrize("grid", [(7,), (6, 5), (3, 70), (130, 2)])
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 70])
+def test_covering_sums_equal_loops_on_short_and_long_axes(rng, grid, length):
+    window = tuple(min(length, n) for n in grid)
+    planes = rng.random((2, *grid))
+    wanted = sum(
+        np.roll(planes, step, tuple(range(1, planes.ndim))) for step in itertools.product(*(range(w) for w in window))
+    )
+    np.testing.assert_allclose(torus.covering_sum(planes, window), wanted)
+
+
+def test_a_window_of_one_cell_is_the_plane_itself(rng):
+    planes = rng.random((2, 4, 5))
+    assert torus.window_sum(planes, (1, 1)) is planes
+    assert torus.covering_sum(planes, (1, 1)) is planes
+    assert torus.shift(planes, (0, 0)) is planes
+
+
+def test_folding_leaves_the_planes_as_they_are(rng):
+    planes = rng.random((1, 4))
+    before = planes.copy()
+    torus.fold(planes, (1,))
+    np.testing.assert_array_equal(planes, before)

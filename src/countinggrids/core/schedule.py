@@ -34,9 +34,10 @@ SETTLED_FRACTION = 0.2
 """The same, at most, once the layout has formed."""
 SETTLED_TOTAL = 4.0
 """Pseudocounts of a cell in total, at most, once the layout has formed, in units of sqrt(effective features)."""
-
 SCENE_FRACTION = 0.1
 """Pseudocounts, as a fraction of the tokens of a cell, where bags are overlapping windows of a scene."""
+ROUNDING = 1e-10
+"""What is left of a vector apart from the mean, as a fraction of it, that is rounding alone: the bags are alike."""
 
 
 class Annealing(NamedTuple):
@@ -242,8 +243,11 @@ def critical_beta(counts: Any, weights: Array) -> float:
     vector = np.random.default_rng(0).standard_normal(totals.size)
     eigenvalue = 0.0
     for _ in range(30):
+        length = np.linalg.norm(vector)
         vector -= mean * (mean @ vector)
-        vector /= np.linalg.norm(vector) or 1.0
+        if np.linalg.norm(vector) <= ROUNDING * length:
+            return np.inf
+        vector /= np.linalg.norm(vector)
         image = scale * (counts.T @ (weights * (counts @ (scale * vector))))
         eigenvalue, vector = float(vector @ image), np.asarray(image, dtype=np.float64)
     return 1 / eigenvalue if eigenvalue > 0 else np.inf
