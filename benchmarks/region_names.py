@@ -2,10 +2,11 @@
 
 COUNTINGGRIDS_DATA=... python benchmarks/region_names.py [--seeds 3] [--data ap newsgroups] [--json region_names.json]
 
-Maps are fitted as `countinggrids map` does. Regions of two seeds are matched by the items they share (Hungarian method
-on the Jaccard index). For matched regions the overlap of names is the fraction of words of one name that are in the
-other, up to common endings; chance is the same for regions that are matched at random. Coverage is the fraction of a
-region's items that have a word of its name, and lift how much more frequent such items are inside than outside.
+Maps are fitted as `countinggrids map --one-place` does, or with `--several-places` where that is given. Regions of two
+seeds are matched by the items they share (Hungarian method on the Jaccard index). For matched regions the overlap of
+names is the fraction of words of one name that are in the other, up to common endings; chance is the same for regions
+that are matched at random. Coverage is the fraction of a region's items that have a word of its name, and lift how much
+more frequent such items are inside than outside.
 """
 
 import argparse
@@ -84,12 +85,12 @@ def telling(regions, collection, level):
     return np.average(coverage, weights=sizes), float(np.median(lift)), junk.mean()
 
 
-def measure(name, seeds):
+def measure(name, seeds, several):
     """Fit maps from several seeds, and compare the names of their regions."""
     collection = READERS[name](Path(os.environ["COUNTINGGRIDS_DATA"]) / "text")
     maps = []
     for seed in range(seeds):
-        model, _ = model_for(collection, seed)
+        model, _ = model_for(collection, seed, several)
         maps.append(cg.find_regions(model.fit(collection), collection))
     rng, rows = np.random.default_rng(0), []
     for level in range(3):
@@ -114,12 +115,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds, at least 2")
     parser.add_argument("--data", nargs="+", default=list(READERS), choices=list(READERS))
+    parser.add_argument("--several-places", action="store_true", help="fit componential counting grids")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     found = []
     for name in options.data:
-        rows = measure(name, options.seeds)
+        rows = measure(name, options.seeds, options.several_places)
         cells = [[f"{value:.3g}" if isinstance(value, float) else value for value in row.values()] for row in rows]
         table(f"{name}, {options.seeds} seeds", list(rows[0]), cells)
         found += rows

@@ -100,6 +100,16 @@ def test_a_folder_of_photos_becomes_a_page(tmp_path):
     assert "--label needs a table" in refused.stderr
 
 
+@pytest.mark.parametrize("content", ["", "text,label\n"])
+def test_a_file_without_texts_is_named(tmp_path, content):
+    path = tmp_path / "empty.csv"
+    path.write_text(content)
+    result = CliRunner().invoke(app, ["map", str(path), "-o", str(tmp_path / "map.html"), "--no-open"])
+    assert result.exit_code == 2
+    assert f"SOURCE={path} has no texts" in " ".join(result.stderr.split())
+    assert not (tmp_path / "map.html").exists()
+
+
 def test_wrong_use_is_refused_before_any_work(table, tmp_path):
     assert "does not exist" in run(tmp_path / "no.csv", code=2).stderr
     page = tmp_path / "map.html"

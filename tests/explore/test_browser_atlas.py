@@ -317,6 +317,51 @@ def test_words_have_the_colors_of_their_places(visit, story_map):
     page.wait_for_selector("#detail .placed")
     assert page.locator("#detail .placed").all_inner_texts() == text.split()
     assert len({node.get_attribute("style") for node in page.locator("#detail .placed").all()}) > 1
+    key = page.locator("#detail [aria-label='Regions of the words'] button").all()
+    colors = [style_of(node.locator(".swatch")) for node in key]
+    assert colors
+    assert set(colors) <= {style_of(node) for node in page.locator("#detail .placed").all()}
+    counts = [int(node.inner_text().split()[-1]) for node in key]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) == len(set(text.split())), "every word is counted in one region"
+    key[0].click()
+    settle(page)
+    assert "region" in params(page)
+
+
+def style_of(node):
+    """Return the color in the style of a node."""
+    return node.get_attribute("style").partition(": ")[2]
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_names_lie_inside_the_frame(visit, size):
+    page = visit("stories", size=size)
+    page.evaluate(
+        """() => {
+        const pen = CanvasRenderingContext2D.prototype, draw = pen.drawImage;
+        window.names = [];
+        pen.drawImage = function (image, x, y, wide, tall, ...rest) {
+            if (this.canvas.id === "map" && tall < 80 && !rest.length) window.names.push([x, y, x + wide, y + tall]);
+            return draw.call(this, image, x, y, wide, tall, ...rest);
+        };
+        }"""
+    )
+    page.focus("#map")
+    page.keyboard.press("Home")
+    grid = np.array([12, 10])  # columns and rows
+    frame = page.evaluate("[document.getElementById('map').clientWidth, document.getElementById('map').clientHeight]")
+    for step in range(8):
+        page.evaluate("window.names = []")
+        page.keyboard.press("ArrowRight" if step % 2 else "ArrowDown")
+        settle(page)
+        boxes = np.array(page.evaluate("window.names")).reshape(-1, 2, 2)
+        assert len(boxes)
+        margin = (np.array(frame) - grid * view(page)[2]) / 2
+        axes = margin > -2
+        assert axes.any()
+        assert (boxes[:, 0] >= margin - 8)[:, axes].all()
+        assert (boxes[:, 1] <= np.array(frame) - margin + 8)[:, axes].all()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -12,6 +12,7 @@ import countinggrids as cg
 from countinggrids.explore import ItemMap, pictures, views
 from countinggrids.explore.map_view import map_view
 from countinggrids.explore.word_index import word_index
+from countinggrids.features import Words
 
 
 def test_a_cell_lists_its_items_by_posterior(story_map):
@@ -122,6 +123,17 @@ def test_the_map_names_what_its_lists_point_at(story_map):
     assert [shown["feature"][k] for k in first] == story_map.distinctive.features[flat].tolist()
     assert {shown["names"][word[0]] for word in shown["words"]} <= set(names)
     assert shown["items"]["lead"][0].split()[0] in names
+
+
+def test_words_on_the_map_are_not_junk():
+    texts = [f"{word} the 1988 us {word}" for word in ("kettle", "engine", "harbor", "meadow") for _ in range(10)]
+    words = Words(tokenizer="whitespace", stop_words=None, min_df=1, max_df=1.0, min_length=1, keep=("numbers",))
+    collection = cg.Collection.from_texts(texts, words)
+    assert {"the", "1988", "us"} <= set(collection.vocabulary.names)
+    model = cg.CountingGrid((6, 6), (2, 2), random_state=0).fit(collection)
+    shown = map_view(ItemMap(model, collection))
+    written = {shown["names"][word[0]] for word in shown["words"]}
+    assert written == {"kettle", "engine", "harbor", "meadow"}
 
 
 def test_the_word_index_finds_the_same_place_as_the_model(story_map):

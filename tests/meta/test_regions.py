@@ -141,7 +141,9 @@ def test_names_do_not_repeat_those_of_larger_regions(story_model):
             assert not set(region.name.split(", ")) & set(parent.name.split(", "))
 
 
-@pytest.mark.parametrize("word", ["1988", "x2", "the", "of", "ab", "monday", "ten", "", "--", "said"])
+@pytest.mark.parametrize(
+    "word", ["1988", "x2", "the", "of", "ab", "monday", "ten", "", "--", "said", "going", "sen", "never"]
+)
 def test_junk_names_nothing(word):
     assert not region_names.is_telling(word)
 

@@ -111,6 +111,8 @@ def _read_texts(source: Path, columns: dict[str, str | None], max_words: int) ->
     names = Columns(*(columns[name] for name in ("text", "title", "link", "label", "time")))
     documents = read_documents([source], names, lambda error: skipped.append(str(error)))
     n_texts = sum(1 for _ in documents)
+    if not n_texts:
+        raise ValueError(f"SOURCE={source} has no texts; expected at least one; check the file, or --text for a table.")
     with progress.count_bar("counting words") as callback:
         collection = Collection.for_map(documents, n_texts, max_words, lambda n, _: callback(n, n_texts))
     for line in [*lines_of(collection.report), *(f"skipped: {reason}" for reason in list(dict.fromkeys(skipped))[:10])]:

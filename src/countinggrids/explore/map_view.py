@@ -7,6 +7,7 @@ import numpy as np
 from countinggrids.core import torus
 from countinggrids.explore import column_values, pictures, region_view, views
 from countinggrids.explore.item_map import ItemMap
+from countinggrids.meta.region_names import is_telling
 from countinggrids.plot import painting
 
 REGIONS = (3, 6, 12, 24, 48)
@@ -68,18 +69,32 @@ def _words(item_map: ItemMap) -> list[list[Any]]:
     """Choose the words of the map: those of coarse regions first, then of finer ones."""
     if item_map.collection.vocabulary.kind not in ("words", "labels"):
         return []
-    pi, usage = item_map.pi, torus.covering_sum(item_map.usage, item_map.window)
+    features = _telling_features(item_map)
+    pi, usage = item_map.pi[..., features], torus.covering_sum(item_map.usage, item_map.window)
     found: list[list[Any]] = []
     for rank, (parts, n) in enumerate(zip(REGIONS, N_WORDS, strict=True)):
         words = painting.words(pi, usage, (parts, parts), n)
         most = max((word.weight for word in words), default=1.0)
         found += [
-            [word.feature, round(word.row, 2), round(word.column, 2), float(f"{word.weight / most:.3g}"), rank]
+            [
+                int(features[word.feature]),
+                round(word.row, 2),
+                round(word.column, 2),
+                float(f"{word.weight / most:.3g}"),
+                rank,
+            ]
             for word in words
         ]
         if parts >= max(item_map.grid):
             break
     return found
+
+
+def _telling_features(item_map: ItemMap) -> Any:
+    """Return the features that may be written on the map; all of them if none says anything."""
+    vocabulary = item_map.collection.vocabulary
+    found = [i for i, name in enumerate(vocabulary.names) if vocabulary.kind == "labels" or is_telling(name)]
+    return np.array(found or range(len(vocabulary)))
 
 
 def _patches(item_map: ItemMap) -> Any:

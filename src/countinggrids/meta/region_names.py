@@ -18,7 +18,7 @@ LEAST_LIFT = 1.5
 """How many times as frequent a word of a name must be inside as outside."""
 LEAST_SHARE = 0.08
 """Fraction of a region's items that must have a word for it to be in the name."""
-COVERAGE = 0.25
+COVERAGE = 0.5
 """Power of the fraction of a region's items with a word, by which its z-score is multiplied."""
 SHORTEST = 3
 _UNTELLING = """
@@ -28,10 +28,15 @@ monday tuesday wednesday thursday friday saturday sunday january february march 
 october november december
 mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
 percent number numbers year years month months week weeks day days time times people based announced called found
-said says say told mrs inc corp ltd etc www http https com org net edu gov uucp article writes thanks
+said says say told mrs inc corp ltd etc sen rep gov gen col sgt rev
+www http https com org net edu gov uucp article writes thanks
+get gets got getting give gave given going goes went gone come came coming make makes made making take took taken taking
+know knew known think thought want wanted like likes look looks looking let put say saying see seen seem seems use used
+never ever always often really quite thing things something anything everything someone everyone lot lots way ways
+many much
 """
 UNTELLING = ENGLISH | frozenset(_UNTELLING.split())
-"""Function words, numbers, dates and abbreviations, which name nothing."""
+"""Function words, verbs and adverbs of all subjects, numbers, dates and abbreviations, which name nothing."""
 SUFFIXES = ("'s", "ies", "es", "s", "ing", "ed", "al", "ly", "y", "e")
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.core import em
 from countinggrids.data.collection import Collection
+from countinggrids.meta import region_points
 from countinggrids.meta.agglomeration import ward_levels
 from countinggrids.meta.posteriors import sparse_posteriors
 from countinggrids.meta.region import Region, Regions
@@ -22,8 +22,6 @@ __all__ = ["Region", "Regions", "find_regions"]
 Array = NDArray[Any]
 MOST_REGIONS, ITEMS_PER_REGION = 64, 20
 """Largest number of regions of the finest level, and the number of items that a region should have on average."""
-N_FEATURES = 2000
-"""Features by which cells are compared: those that vary most."""
 SMOOTHING = 0.25
 """Standard deviation of the filter of the usage as a fraction of the window."""
 EMPTY = 0.1
@@ -35,9 +33,10 @@ def find_regions(
 ) -> Regions:
     """Partition a grid into connected regions at several levels, each level inside the one before, and name them.
 
-    Neighboring windows are merged by Ward's criterion on the square roots of their histograms (Hellinger distances),
-    weighted by their usage. Names are words with large log-odds against the rest of the map that many items of the
-    region have, and that are not in the name of the region around it. There are no random numbers.
+    Neighboring cells are merged by Ward's criterion, weighted by their usage. Cells of texts are compared by the texts
+    that lie around them (directions of latent semantic analysis), others by the histograms of their windows (Hellinger
+    distances). Names are words with large log-odds against the rest of the map that many items of the region have, and
+    that are not in the name of the region around it. The same model and items always have the same regions.
 
     Parameters
     ----------
@@ -125,8 +124,8 @@ class Land(NamedTuple):
         Posterior of each item.
     grid, window : tuple of int
         Rows and columns.
-    points : ndarray of shape (n_cells, n_features)
-        Square roots of the histograms of windows.
+    points : ndarray of shape (n_cells, n_dimensions)
+        What lies around each cell.
     weights : ndarray of shape (n_cells,)
         Smoothed usage, never zero.
     usage : ndarray of shape (n_rows, n_columns)
@@ -154,10 +153,14 @@ class Land(NamedTuple):
             posteriors = sparse_posteriors(model, collection.counts)
         grid, window = (_two_axes(shape) for shape in (model.geometry_.grid, model.geometry_.window))
         usage = np.asarray(posteriors.sum(axis=0), dtype=np.float64).reshape(grid)
-        smooth = gaussian_filter(usage, SMOOTHING * np.array(window), mode="wrap")
-        weights = np.maximum(smooth, 1e-3 * smooth.mean()).ravel()
-        points = _points(model, grid, window, weights)
-        return cls(collection, posteriors, grid, window, points, weights, usage, smooth < EMPTY * smooth.mean())
+        deviation = SMOOTHING * np.array(window)
+        smooth = gaussian_filter(usage, deviation, mode="wrap")
+        weights = np.maximum(smooth, 1e-3 * smooth.mean())
+        if collection.vocabulary.kind == "words":
+            points = region_points.of_texts(collection, posteriors, weights, deviation)
+        else:
+            points = region_points.of_windows(model, grid, window, weights)
+        return cls(collection, posteriors, grid, window, points, weights.ravel(), usage, smooth < EMPTY * smooth.mean())
 
     def regions(self, partitions: list[Array]) -> Regions:
         """Return the regions of nested partitions, with names."""
@@ -188,23 +191,3 @@ def _numbers(levels: int | Sequence[int], n_items: int, n_cells: int) -> list[in
             "[7, 20, 60]."
         )
     return wanted
-
-
-def _points(model: Any, grid: tuple[int, int], window: tuple[int, int], weights: Array) -> Array:
-    """Return the square roots of the histograms of windows, (n_cells, n_features), for features that vary most."""
-    planes = model.pi_.reshape(*grid, -1, model.pi_.shape[-1]).mean(axis=2)
-    roots, weights = [], weights / weights.sum()
-    step = max(1, 2**24 // planes[..., 0].size)
-    for first in range(0, planes.shape[-1], step):
-        some = np.ascontiguousarray(np.moveaxis(planes[..., first : first + step], -1, 0), dtype=np.float32)
-        roots.append(np.sqrt(em.histograms(some, window).reshape(len(some), -1)))
-        roots = _most_varying(roots, weights)
-    return np.ascontiguousarray(roots[0].T)
-
-
-def _most_varying(parts: list[Array], weights: Array) -> list[Array]:
-    roots = np.concatenate(parts)
-    if len(roots) <= N_FEATURES:
-        return [roots]
-    variance = (roots**2) @ weights - (roots @ weights) ** 2
-    return [roots[np.sort(np.argsort(-variance, kind="stable")[:N_FEATURES])]]

@@ -1,5 +1,7 @@
 // The table of contents: regions inside regions, with counts and trends; a click goes there.
 
+const N_IN_KEY = 6; // regions listed for the words of an item
+
 class Contents {
   constructor(map, filters, act) {
     Object.assign(this, { map, filters, act });
@@ -66,4 +68,24 @@ class Contents {
 
 function regionColor(map, id) {
   return css(oklch(map.isDark ? 0.74 : 0.58, 0.11, map.regions.hues[id]));
+}
+
+// Which color is which region, for the words of an item: the regions with most of its words first.
+function regionKey(map, wordRegions, act) {
+  const { regions } = map;
+  const counts = new Map();
+  for (const finest of wordRegions.values()) {
+    const id = regions.above(finest, Math.min(1, regions.nLevels - 1));
+    counts.set(id, (counts.get(id) || 0) + 1);
+  }
+  const largest = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, N_IN_KEY);
+  const chips = largest.map(([id, n]) => {
+    const dot = make("span", null, { class: "swatch" });
+    dot.style.background = regionColor(map, id);
+    const chip = make("button", [dot, " ", make("bdi", regions.list[id].name.split(", ").slice(0, 2).join(", ")), ` ${n}`], { type: "button", class: "chip" });
+    chip.addEventListener("click", () => act.openRegion(id));
+    return chip;
+  });
+  const note = "Words have the color of the region where the model puts them; the numbers count them.";
+  return [make("p", note, { class: "quiet small" }), make("div", chips, { class: "chips", role: "group", "aria-label": "Regions of the words" })];
 }

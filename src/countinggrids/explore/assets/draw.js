@@ -110,12 +110,9 @@ class Painter {
   }
 
   drawNames(ratio) {
-    const names = this.names();
     const level = this.borderLevel();
     this.shownNames = [];
-    for (const name of [...names].reverse()) {
-      const [x, y] = this.onScreen(name.at);
-      const [tall, wide] = name.half.map((length) => length * this.view.scale);
+    for (const { name, at: [x, y], half: [tall, wide] } of namesOnScreen(this).reverse()) {
       if (x + wide < 0 || x - wide > this.size[0] || y + tall < 0 || y - tall > this.size[1]) continue;
       const isFaint = Boolean(this.lit || this.emphasized) || name.level < level - 1;
       this.writer.draw(this.context, name, [x, y], this.view.scale, ratio, this.style, isFaint);

@@ -181,7 +181,7 @@ class Filters {
     const { map, color } = this;
     if (color === "region" && !this.mapData.picture) return (id) => oklch(map.isDark ? 0.36 : 0.885, map.isDark ? 0.045 : 0.06, map.regions.hues[id]);
     const means = this.means;
-    if (!means) return null;
+    if (!means) return this.mapData.picture ? null : (id) => oklch(map.isDark ? 0.3 : 0.93, map.isDark ? 0.036 : 0.03, map.regions.hues[id]);
     const [low, high] = this.meanSpan();
     return (id) => (means[id][0] ? mixed(sequential((means[id][1] - low) / (high - low || 1)), map.isDark ? [20, 24, 28] : [255, 255, 255], 0.35) : null);
   }

@@ -24,6 +24,11 @@ class Land {
     return soft.map((value) => value / mean);
   }
 
+  densityAt(place) {
+    const [row, column] = place.map((at, axis) => wrap(Math.floor(at * this.factor), this.size[axis]));
+    return this.density[row * this.size[1] + column];
+  }
+
   // Paint with a color for each region of a level, or null for plain land.
   picture(style, isDark, tint, level) {
     const [rows, columns] = this.size;

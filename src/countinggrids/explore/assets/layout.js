@@ -3,6 +3,7 @@
 
 const LEVELS_PER_OCTAVE = 2;
 const WORDS_FROM = 150; // pixels across the finest regions, from which on single words are written
+const SETTLED = 0.5; // fraction of the mean density of items from which on single words are written
 const NEAR = 128; // pixels a cell, from which on dots have their titles beside them
 
 function levelOf(scale) {
@@ -122,7 +123,7 @@ function chooseWords(map, level) {
     const pixels = 10.5 + 3.5 * Math.sqrt(Math.min(1, weight));
     const at = [row + 0.5, column + 0.5];
     const cell = at.map((place, axis) => wrap(Math.floor(place - 0.5 - map.middle[axis] + 0.5), grid[axis]));
-    if (regions.isEmpty[cell[0] * grid[1] + cell[1]]) continue;
+    if (regions.isEmpty[cell[0] * grid[1] + cell[1]] || map.land.densityAt(at) < SETTLED) continue;
     const others = near.get(names[name]) || [];
     if (others.some((other) => distance(at, other, grid) * level < apart)) continue;
     const half = [(pixels * 1.35) / level / 2, (map.widthOf(names[name]) * pixels + 14) / level / 2];

@@ -6,6 +6,9 @@ const SMALLEST = 10; // pixels
 const NAMED_FROM = [0, 135, 112]; // pixels across a region from which on its level is named
 const NAMED_TO = [900, 900, Infinity];
 const AMONG_PICTURES = 2.6; // times as large must regions be where pictures fill the map
+const TOOLS = 50; // pixels at the right edge where the buttons are
+const SIDESTEPS = [0, 16, -16, 32, -32, 48, -48]; // pixels that a name moves up or down for others
+const NAME_MARGIN = 8; // pixels by which the boxes of names are larger than the names
 
 // A name as lines: the first word large, the others below it.
 function nameLines(name) {
@@ -74,6 +77,32 @@ function spotsOf(map, region) {
     map.spots.set(region.id, [center, ...found.slice(0, 40).map((spot) => spot.at)]);
   }
   return map.spots.get(region.id);
+}
+
+// Names and where they are on the screen. One that is cut by the frame moves inside if there is room.
+function namesOnScreen(map) {
+  const found = map.names().map((name) => ({ name, at: map.onScreen(name.at), half: name.half.map((length) => length * map.view.scale) }));
+  for (const one of found) {
+    const [x, y] = one.at;
+    const reach = (other, axis) => other.half[axis] + one.half[axis] - NAME_MARGIN;
+    const isFree = (at) => found.every((other) => other === one || Math.abs(other.at[0] - at[0]) >= reach(other, 1) || Math.abs(other.at[1] - at[1]) >= reach(other, 0));
+    const near = [TOOLS, 0].flatMap((kept) => SIDESTEPS.map((down) => insideFrame(map, [x, y + down], one.half, kept)));
+    if (near[0][0] !== x || near[0][1] !== y) one.at = near.find(isFree) || one.at;
+  }
+  return found;
+}
+
+// The middle of a box, moved so that it lies within the frame along the axes along which all of the frame is in view; some pixels at the
+// right are kept free for buttons.
+function insideFrame(map, at, [tall, wide], kept) {
+  return at.map((place, axis) => {
+    const half = axis ? tall : wide;
+    const long = map.grid[1 - axis] * map.view.scale;
+    if (long > map.size[axis] + 2 || (map.isBand && axis)) return place;
+    const end = Math.min((map.size[axis] + long) / 2, map.size[axis] - (axis ? 0 : kept));
+    const [least, most] = [(map.size[axis] - long) / 2 + half, end - half];
+    return least > most ? place : Math.min(most, Math.max(least, place));
+  });
 }
 
 // Draws names from pictures of them that are kept: text with a halo is slow to draw.

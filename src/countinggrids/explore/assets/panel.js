@@ -199,7 +199,7 @@ class Panel {
     if (ticket !== this.ticket) return;
     facts.replaceChildren(...this.facts(known));
     body.replaceChildren(...(known.text ? this.text(known.text, LONGEST_TEXT, regions) : []));
-    if (regions.size) body.append(make("p", "Words are colored by the region where the model puts each of them.", { class: "quiet small" }));
+    if (regions.size) body.prepend(...regionKey(this.map, regions, this.act));
   }
 
   // The most likely window of an item.
@@ -211,7 +211,7 @@ class Panel {
 
   distanceNote() {
     const [tall, wide] = this.mapData.window;
-    return `Numbers are distances in cells. Windows are ${tall} x ${wide} cells: items closer than that share part of their window, those further apart nothing.`;
+    return `Numbers are distances in cells. The frame on the map is the item's window of ${tall} x ${wide} cells: items closer than that share part of it, those further apart nothing. Orange is where else the item might lie.`;
   }
 
   // A text with the words of the last search marked; a very long one is cut until one asks for all of it.
