@@ -227,13 +227,18 @@ def test_a_mutant_is_killed_by_a_test_that_fails_with_it(tmp_path):
 
 
 def test_mutants_change_one_thing_each():
-    mutation_test = tool("mutation_test")
-    assert [text for _, text in mutation_test.mutants("a = b + 1\n")] == ["a = b - 1", "a = b + 2"]
-    assert [text for _, text in mutation_test.mutants("x = a < b and True\n")] == [
-        "x = a < b or True",
-        "x = a >= b and True",
-        "x = a < b and False",
-    ]
+    assert mutated("b + 1") == ["b - 1", "b + 2"]
+    assert mutated("a < b and True") == ["a < b or True", "a >= b and True", "a < b and False"]
+
+
+def test_settings_and_the_size_of_caches_are_not_mutated():
+    assert mutated("a") == []
+
+
+def mutated(expression):
+    """List the mutants of a function that returns an expression, below a setting and a cache."""
+    source = f"LARGEST = 3\n\n\n@cache(8)\ndef function():\n    return {expression}\n"
+    return [text.split("return ")[1] for _, text in tool("mutation_test").mutants(source)]
 
 
 def test_the_gallery_lists_every_example_once():

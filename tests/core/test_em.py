@@ -146,3 +146,23 @@ def test_histograms_of_very_many_features_sum_to_one(rng, groups):
     np.testing.assert_allclose(pi.sum(axis=1, dtype=np.float64), 1, rtol=0, atol=1e-6)
     np.testing.assert_allclose(pi, wanted, rtol=1e-6)
     np.testing.assert_array_equal(pi, em.normalize(counts.copy(), groups, POOL).reshape(of_groups.shape))
+
+
+def some_statistics():
+    return em.Statistics(np.full((2, 3), 2.0), np.arange(3.0), 5.0, np.array([1.0, 4.0]))
+
+
+def test_statistics_of_two_chunks_add_up():
+    total = some_statistics().plus(em.Statistics(np.ones((2, 3)), np.ones(3), 0.5, np.array([2.0, 0.0])))
+    assert total.A.tolist() == [[3, 3, 3], [3, 3, 3]]
+    assert total.usage.tolist() == [1, 2, 3]
+    assert total.log_likelihood == 5.5
+    assert total.extra.tolist() == [3, 4]
+
+
+def test_statistics_are_multiplied_by_a_weight():
+    scaled = some_statistics().times(3.0)
+    assert scaled.A.tolist() == [[6, 6, 6], [6, 6, 6]]
+    assert scaled.usage.tolist() == [0, 3, 6]
+    assert scaled.log_likelihood == 15
+    assert scaled.extra.tolist() == [3, 12]
