@@ -120,6 +120,21 @@ def stel_update(image, stels, epitome, floor):
     return q, r, bound
 
 
+def stel_window_bounds(image, epitome, floor):
+    """Give the bound of every window with a palette of its own, whose stels are those of the epitome."""
+    window, bounds = image.shape[:2], np.zeros(epitome.shape[:2])
+    for k in cells(bounds.shape):
+        stels = np.array([epitome[add(k, i, bounds.shape)] for i in cells(window)]).reshape(*window, -1)
+        for s in range(stels.shape[2]):
+            share = stels[..., s]
+            for c in range(image.shape[2]):
+                x = image[..., c]
+                mean = (share * x).sum() / share.sum()
+                variance = max((share * (x - mean) ** 2).sum() / share.sum(), floor * x.var())
+                bounds[k] += (share * norm.logpdf(x, mean, np.sqrt(variance))).sum()
+    return bounds
+
+
 def stel_epitome(qs, stels, eta):
     """Lay the stels of images down where the images are."""
     grid, window = qs[0].shape, stels[0].shape[:2]

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import countinggrids as cg
 from countinggrids.baselines import Epitome, EpitomicPlaces
+from countinggrids.core import torus
 
 QUICK = Epitome((4, 4), (1, 1), anneal=None, max_iter=3)
 
@@ -30,6 +31,18 @@ def test_it_recognizes_places_it_has_seen_in_part(walk):
     X, y = walk
     model = EpitomicPlaces(Epitome((1, 30), (1, 4)), sections=(1, 4), random_state=0).fit(X[::2], y[::2])
     assert model.score(X[1::2], y[1::2]) > 0.8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_of_a_known_image_are_put_back(seed):
+    rng = np.random.default_rng(seed)
+    image = rng.multinomial(40, rng.dirichlet(np.full(6, 0.5)), (12, 13)).astype(float)
+    corners = rng.integers(0, [9, 10], (80, 2))
+    X = np.array([image[r : r + 4, c : c + 4].ravel() for r, c in corners])
+    model = EpitomicPlaces(random_state=seed).fit(X, np.where(corners[:, 1] < 5, "left", "right"))
+    found = model.epitome_.locate(model._local_histograms(X))
+    away = torus.displacement(corners, found, (16, 16))
+    assert max(np.mean(np.abs(torus.displacement(away, by, (16, 16))).max(axis=1) <= 1) for by in away) >= 0.95
 
 
 def test_labels_are_averaged_over_the_posterior(walk):

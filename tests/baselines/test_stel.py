@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from PIL import Image
+from sklearn.datasets import load_sample_image
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import countinggrids as cg
 import naive_baselines
-from countinggrids.baselines import Epitome, StelEpitome, spectra, stel
+from countinggrids.baselines import Epitome, StelEpitome, palettes, spectra, stel
 from countinggrids.core import torus
 from countinggrids.core.geometry import Geometry
 
@@ -51,6 +53,21 @@ def test_an_update_is_that_of_loops(images, rng):
     np.testing.assert_allclose(found.bound, bounds)
 
 
+def test_bounds_of_windows_are_those_of_loops(images, rng):
+    epitome = rng.dirichlet(np.ones(3), (5, 6))
+    planes, by_stel = np.moveaxis(images, -1, 1), np.moveaxis(epitome, -1, 0).copy()
+    found = palettes.window_bounds(planes, by_stel, floor=0.05)
+    wanted = np.array([naive_baselines.stel_window_bounds(image, epitome, 0.05) for image in images])
+    np.testing.assert_allclose(found, wanted.reshape(10, -1))
+    stels = palettes.stels_of_best_window(planes, by_stel, floor=0.05)
+    for n in range(10):
+        row, column = np.unravel_index(wanted[n].argmax(), (5, 6))
+        prior = np.roll(epitome, (-row, -column), axis=(0, 1))[:4, :4]
+        density = palettes.log_densities(planes[n : n + 1], np.moveaxis(prior, -1, 0)[None], 0.05)[0]
+        joint = prior * np.exp(np.moveaxis(density, 0, -1))
+        np.testing.assert_allclose(np.moveaxis(stels[n], 0, -1), joint / joint.sum(axis=-1, keepdims=True))
+
+
 def test_stels_are_painted_as_loops_do(images):
     before, after = (
         StelEpitome((5, 6), (4, 4), init="uniform", eta=0.3, max_iter=n, tol=-1, random_state=0).fit(
@@ -78,7 +95,7 @@ def test_the_bound_lies_below_the_likelihood(images):
     X = images.reshape(10, -1)
     model = StelEpitome((5, 6), (4, 4), random_state=0).fit(X)
     stels = np.moveaxis(model.segment(X), -1, 1)
-    density = np.exp(stel._log_densities(np.moveaxis(images, -1, 1), stels, model.floor))
+    density = np.exp(palettes.log_densities(np.moveaxis(images, -1, 1), stels, model.floor))
     truths = []
     for each in density:
         likelihoods = np.ones((5, 6))
@@ -113,6 +130,26 @@ def test_windows_of_segments_without_noise_are_put_back(rng):
     X = np.array([scene[r : r + 10, c : c + 10].ravel() for r, c in corners])
     model = StelEpitome((22, 28), (10, 10), random_state=0).fit(X)
     assert share_in_place(corners, model, X, (22, 28)) >= 0.95
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+def test_windows_of_a_photo_are_put_back_by_many_stels(seed):
+    photo = np.asarray(Image.fromarray(load_sample_image("china.jpg")).resize((40, 22))) / 255
+    corners = np.random.default_rng(seed).integers(0, [13, 31], (150, 2))
+    X = np.array([photo[r : r + 10, c : c + 10].ravel() for r, c in corners])
+    model = StelEpitome((26, 46), (10, 10), 12, eta=0.01, max_iter=12, random_state=seed).fit(X)
+    assert share_in_place(corners, model, X, (26, 46)) >= 0.95
+
+
+def test_a_new_image_is_explained_at_least_as_well_as_from_its_brightness(rng):
+    scene = np.kron(rng.integers(0, 3, (7, 7)), np.ones((3, 3), int))
+    X = lit(scene, rng.integers(0, 13, (40, 2)), 9, rng).reshape(40, -1)
+    model = StelEpitome((24, 24), (9, 9), eta=0.1, max_iter=10, random_state=0).fit(X)
+    planes, epitome = spectra.as_windows(X, (9, 9)), np.moveaxis(model.stels_, -1, 0).copy()
+    starts = model._first_stels(X, model.geometry_), palettes.stels_of_best_window(planes, epitome, model.floor)
+    bounds = [stel._converged(planes, each, epitome, model.floor).bound for each in starts]
+    assert (bounds[1] > bounds[0] + 1e-6).any()
+    np.testing.assert_allclose(model.score_samples(X), np.maximum(*bounds))
 
 
 def test_segments_are_found(rng):

@@ -17,7 +17,18 @@ import countinggrids as cg
 from countinggrids import reproduce
 from countinggrids.cli import app
 from countinggrids.data.items import Items
-from countinggrids.reproduce import comparison, places, scales, scenes15, sequences, station, systems, tower, trees
+from countinggrids.reproduce import (
+    comparison,
+    places,
+    scales,
+    scenes15,
+    sequences,
+    station,
+    systems,
+    tower,
+    trees,
+    whole_maps,
+)
 from countinggrids.reproduce import experiment as experiments
 from countinggrids.reproduce.experiment import Experiment, source_digest
 from countinggrids.reproduce.report import Report, Table, comparison_table, mean_and_spread, page
@@ -271,6 +282,61 @@ def test_systems_are_better_than_chance(rng):
             predicted, settings = predict(given)
             assert given.accuracy(predicted) > 0.6, name
             assert isinstance(settings, str)
+
+
+def test_maps_are_stretched_without_empty_sections(rng):
+    labels = rng.integers(0, 9, (5, 13))
+    once = whole_maps.bags_of_maps([labels], 9, side=10).toarray().reshape(100, 9)
+    assert (once.sum(axis=1) == 1).all()
+    assert (cg.bag([labels], (10, 10), 9).toarray().reshape(100, 9).sum(axis=1) == 0).any()
+    np.testing.assert_array_equal(whole_maps.stretched(np.array([[1, 2], [3, 4]]), (4, 2)), [[1, 2]] * 2 + [[3, 4]] * 2)
+    np.testing.assert_array_equal(whole_maps.stretched(labels, labels.shape), labels)
+
+
+@pytest.mark.parametrize("name", systems.ON_MAPS)
+def test_hybrids_of_whole_maps_select_their_capacity(rng, monkeypatch, name):
+    """Classes differ in their words; the capacities of all folds are tried, and the best one is reported."""
+    shares = rng.dirichlet(np.full(6, 0.2), 2)
+    maps = [rng.choice(6, (6, 6), p=shares[i % 2]) for i in range(24)]
+    y, bags = np.tile(["a", "b"], 12), whole_maps.bags_of_maps(maps, 6, side=6)
+    coarse = np.zeros((24, 16 * 6))
+    given = systems.Problem(
+        coarse[:16], y[:16], coarse[16:], y[16:], is_quick=True, whole=lambda: (bags[:16], bags[16:])
+    )
+    tried = []
+    monkeypatch.setattr(
+        whole_maps, "cross_val_score", lambda model, X, y, cv: tried.append(cv) or np.full(2, len(tried))
+    )
+    monkeypatch.setattr(systems.Problem, "is_short", False)
+    predicted, settings = systems.SYSTEMS[name](given)
+    assert settings == "capacity 8"
+    assert tried == [given.folds] * len(whole_maps.CAPACITIES)
+    assert given.accuracy(predicted) > 0.8
+    with pytest.raises(ValueError, match="whole=None must be a function"):
+        systems.SYSTEMS[name](replace(given, whole=None))
+
+
+@pytest.mark.parametrize(("is_quick", "wanted"), [(False, ["uniform", "embedding"]), (True, ["uniform", "uniform"])])
+def test_hybrids_of_whole_maps_start_as_their_names_say(rng, monkeypatch, is_quick, wanted):
+    class Constant:
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return np.zeros(X.shape[0])
+
+    starts = []
+    monkeypatch.setattr(whole_maps, "select_capacity", lambda *arguments: 4.0)
+    monkeypatch.setattr(whole_maps, "classifier", lambda *arguments: starts.append(arguments[-1]) or Constant())
+    bags = whole_maps.bags_of_maps([rng.integers(0, 12, (6, 6))] * 60, 12, side=6)
+    given = replace(problem(rng), is_quick=is_quick, whole=lambda: (bags[:30], bags[30:]))
+    for name in systems.ON_MAPS:
+        systems.SYSTEMS[name](given)
+    assert starts == wanted
+
+
+def test_the_grid_of_whole_maps_has_the_capacity():
+    assert [whole_maps.cells_along(c, 31) for c in whole_maps.CAPACITIES] == [38, 49, 62, 76, 88]
 
 
 @pytest.mark.parametrize(("is_thorough", "n_estimators"), [(True, 3), (False, 1)])

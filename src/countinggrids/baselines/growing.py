@@ -58,8 +58,8 @@ def _placed(images: Array, planes: NDArray[np.complex128], geometry: Geometry, l
     is_placed = np.zeros(len(images), bool)
     is_placed[images.reshape(len(images), -1).var(axis=1).argmax()] = True
     while not is_placed.all():
-        painted = _painted(planes[is_placed], cells[is_placed], geometry)
-        scores = _scores(images, planes, painted, geometry, level)
+        covered = painted(planes[is_placed], cells[is_placed], geometry)
+        scores = _scores(images, planes, covered, geometry, level)
         gains = np.where(is_placed, -np.inf, scores.max(axis=1) - baseline)
         n_new = max(1, int((GROWTH - 1) * is_placed.sum()))
         is_placed[np.argsort(-gains, kind="stable")[:n_new]] = True
@@ -77,8 +77,8 @@ def _moments(images: Array) -> tuple[Array, Array]:
 
 def _noise(images: Array, planes: NDArray[np.complex128], cells: Cells, geometry: Geometry) -> float:
     """Return the variance of the pixels that share a cell, as a fraction of that of all pixels."""
-    counts, total = _painted(planes, cells, geometry)
-    _, squares = _painted(spectra.spectrum(images**2, geometry.grid), cells, geometry)
+    counts, total = painted(planes, cells, geometry)
+    _, squares = painted(spectra.spectrum(images**2, geometry.grid), cells, geometry)
     within = squares - total**2 / np.maximum(counts, 1)
     freedom = np.maximum(counts - 1, 0).sum()
     if freedom == 0:
@@ -86,7 +86,7 @@ def _noise(images: Array, planes: NDArray[np.complex128], cells: Cells, geometry
     return float((within.reshape(len(within), -1).sum(axis=1) / freedom / _moments(images)[1].ravel()).mean())
 
 
-def _painted(planes: NDArray[np.complex128], cells: Cells, geometry: Geometry) -> tuple[Array, Array]:
+def painted(planes: NDArray[np.complex128], cells: Cells, geometry: Geometry) -> tuple[Array, Array]:
     """Return how many images cover each cell, (*grid,), and the sum of their pixels, (channels, *grid)."""
     q = np.zeros((len(cells), geometry.n_cells))
     q[np.arange(len(cells)), cells] = 1
@@ -96,10 +96,10 @@ def _painted(planes: NDArray[np.complex128], cells: Cells, geometry: Geometry) -
 
 
 def _scores(
-    images: Array, planes: NDArray[np.complex128], painted: tuple[Array, Array], geometry: Geometry, level: float
+    images: Array, planes: NDArray[np.complex128], covered: tuple[Array, Array], geometry: Geometry, level: float
 ) -> Array:
     """Return the log density of each image in every window, (images, cells), without the part that is the same."""
-    (counts, total), (mean, variance) = painted, _moments(images)
+    (counts, total), (mean, variance) = covered, _moments(images)
     means = np.where(counts > 0, total / np.maximum(counts, 1), mean)
     spread = variance * np.where(counts > 0, level, 1.0)
     fixed = (np.log(spread / variance) + means**2 / spread).sum(axis=0)

@@ -1,6 +1,7 @@
 """The stel epitome: images share the layout of their segments, and not their appearance."""
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from countinggrids.baselines import growing, spectra
+from countinggrids.baselines import growing, palettes, spectra
 from countinggrids.baselines.validation import checked_images
 from countinggrids.baselines.window_model import WindowModel
 from countinggrids.core.fitting import check_finite, settings_of, whole_or_nothing
@@ -66,8 +67,10 @@ class StelEpitome(WindowModel):
         Number of segments.
     init : {"auto", "uniform"}, default="auto"
         The first epitome: "uniform" has noise only. "auto" also grows two, image by image, by their pixels and by the
-        differences of neighboring pixels, and keeps that with the best bound. Noise-free windows of a scene of
-        segments are found again so; a photo has no segments of even color, and many of its windows are not.
+        differences of neighboring pixels; a fourth has segments of the mean image of the former. That with the best
+        bound is kept. Noise-free windows of a scene of segments are found again so. Of a photo, three stels are too
+        few, because its segments are not of even color: 71% of 150 windows are found again (one seed); with
+        ``n_stels=12, eta=0.01, max_iter=12`` it is 94.7 to 99.3% (four seeds).
     eta : float, default=1.0
         Pseudocounts of each stel in each cell.
     floor : float, default=0.05
@@ -149,20 +152,31 @@ class StelEpitome(WindowModel):
         weights = check_weights(sample_weight, len(X))
         self.geometry_, self.settings_ = spectra.geometry_of(self, X.shape[1]), settings_of(self, "n_stels", "floor")
         geometry = self.geometry_
-        starts = [self._start(geometry)]
-        if self.init == "auto":
-            used = np.flatnonzero(weights)
-            starts += [self._grown(X[used], geometry, pixels) for pixels in (X[used], _slopes(X[used], geometry))]
-        runs = [self._run_em(X, weights, epitome, geometry) for epitome in starts]
+        runs = [self._run_em(X, weights, *start, geometry) for start in self._starts(X, weights, geometry)]
         epitome, self.history_ = max(runs, key=lambda run: run[1][-1])
         self.n_iter_ = len(self.history_)
         self.stels_ = np.moveaxis(epitome, 0, -1)
         return self
 
-    def _run_em(self, X: Array, weights: Array, epitome: Array, geometry: Geometry) -> tuple[Array, list[float]]:
-        """Run variational EM from a first epitome; return the last one, and the history of the bound."""
-        stels = self._first_stels(X, geometry)
-        history: list[float] = []
+    def _starts(self, X: Array, weights: Array, geometry: Geometry) -> Iterator[tuple[Array, Array]]:
+        """Yield first epitomes, each with the first stels of all images."""
+        bright = self._first_stels(X, geometry)
+        yield self._start(geometry), bright
+        if self.init == "uniform":
+            return
+        used = np.flatnonzero(weights)
+        rows, cells = growing.grown(X[used], geometry)
+        yield self._laid_out(bright[used[rows]], cells, geometry), bright
+        segments = self._segments(X[used[rows]], cells, geometry)
+        yield segments, self._best_stels(X, segments, geometry)
+        rows, cells = growing.grown(_slopes(X[used], geometry), geometry)
+        yield self._laid_out(bright[used[rows]], cells, geometry), bright
+
+    def _run_em(
+        self, X: Array, weights: Array, epitome: Array, stels: Array, geometry: Geometry
+    ) -> tuple[Array, list[float]]:
+        """Run variational EM from a first epitome and stels; return the last epitome, and the history of the bound."""
+        stels, history = stels.copy(), list[float]()
         for _ in range(self.max_iter):
             log_prior, counts, bounds = self.eta * np.log(epitome).sum(), np.zeros_like(epitome), []
             for rows in self._blocks(X, geometry):
@@ -177,14 +191,25 @@ class StelEpitome(WindowModel):
             epitome = _normalized(np.maximum(counts, 0) + self.eta)
         return epitome, history
 
-    def _grown(self, X: Array, geometry: Geometry, pixels: Array) -> Array:
-        """Return the epitome of images that were placed one after the other, by what stands for their pixels."""
-        rows, cells = growing.grown(pixels, geometry)
-        q = np.zeros((len(rows), geometry.n_cells))
-        q[np.arange(len(rows)), cells] = 1
-        stels = self._first_stels(X[rows], geometry)
-        posterior = _Posterior(q, q.reshape(-1, *geometry.grid), stels, np.zeros(len(rows)))
-        return _normalized(np.maximum(_painted(posterior, np.ones(len(rows)), geometry), 0) + self.eta)
+    def _laid_out(self, stels: Array, cells: growing.Cells, geometry: Geometry) -> Array:
+        """Return the epitome of images with these stels at these cells."""
+        _, counts = growing.painted(spectra.spectrum(stels, geometry.grid), cells, geometry)
+        return _normalized(np.maximum(counts, 0) + self.eta)
+
+    def _segments(self, X: Array, cells: growing.Cells, geometry: Geometry) -> Array:
+        """Return the epitome whose stels are segments, by brightness, of the mean of images at these cells."""
+        bright = spectra.as_windows(X, geometry.window).mean(axis=1, keepdims=True)
+        counts, total = growing.painted(spectra.spectrum(bright, geometry.grid), cells, geometry)
+        mean = total[0] / np.maximum(counts, 1)
+        levels = np.quantile(mean[counts > 0], np.arange(1, self.n_stels) / self.n_stels)
+        is_of = np.digitize(mean, levels) == np.arange(self.n_stels).reshape(-1, *(1 for _ in geometry.grid))
+        return _normalized(is_of * counts + self.eta)
+
+    def _best_stels(self, X: Array, epitome: Array, geometry: Geometry) -> Array:
+        """Return the stels of images in the windows that explain them best, (images, stels, *window)."""
+        floor, blocks = self.settings_.floor, self._blocks(X, geometry)
+        images = (spectra.as_windows(X[rows], geometry.window) for rows in blocks)
+        return np.concatenate([palettes.stels_of_best_window(each, epitome, floor) for each in images])
 
     def score_samples(self, X: Any) -> Array:
         """Return a lower bound on the log density of each image, given its palette.
@@ -226,21 +251,17 @@ class StelEpitome(WindowModel):
         geometry, floor = self.geometry_, self.settings_.floor
         epitome = np.ascontiguousarray(np.moveaxis(self.stels_, -1, 0))
         for rows in self._blocks(X, geometry):
-            images, stels = spectra.as_windows(X[rows], geometry.window), self._first_stels(X[rows], geometry)
-            posterior = _update(images, stels, epitome, floor)
-            active = np.arange(len(images))
-            for _ in range(MAX_UPDATES):
-                updated = _update(images[active], posterior.stels[active], epitome, floor)
-                gain = updated.bound - posterior.bound[active]
-                for values, new in zip(posterior, updated, strict=True):
-                    values[active] = new
-                active = active[gain >= UPDATE_TOL * X.shape[1]]
-                if not active.size:
-                    break
-            yield posterior
+            images = spectra.as_windows(X[rows], geometry.window)
+            starts = self._first_stels(X[rows], geometry), palettes.stels_of_best_window(images, epitome, floor)
+            first, second = (_converged(images, stels, epitome, floor) for stels in starts)
+            is_better = second.bound > first.bound
+            for values, new in zip(first, second, strict=True):
+                values[is_better] = new[is_better]
+            yield first
 
     def _blocks(self, X: Array, geometry: Geometry) -> Iterator[slice]:
-        return spectra.blocks(len(X), 2 * self.settings_.n_stels, geometry)
+        n_channels = X.shape[1] // prod(geometry.window)
+        return spectra.blocks(len(X), 2 * self.settings_.n_stels * (n_channels + 1), geometry)
 
     def _start(self, geometry: Geometry) -> Array:
         """Return a uniform epitome with noise, (stels, *grid)."""
@@ -280,7 +301,7 @@ def _update(images: Array, stels: Array, epitome: Array, floor: float) -> _Poste
         r_i(s) ∝ N(x_i; s) exp(sum over k of  q[k] log P[k + i](s))
     """
     grid, window = epitome.shape[1:], images.shape[2:]
-    density = _log_densities(images, stels, floor)
+    density = palettes.log_densities(images, stels, floor)
     log_epitome = spectra.spectrum(np.log(epitome), grid)
     scores = spectra.correlate(spectra.spectrum(stels, grid), log_epitome, grid)
     flat = scores.reshape(len(images), -1)
@@ -295,16 +316,19 @@ def _update(images: Array, stels: Array, epitome: Array, floor: float) -> _Poste
     return _Posterior(flat, q, np.exp(joint - total), bound)
 
 
-def _log_densities(images: Array, stels: Array, floor: float) -> Array:
-    """Return the log density of every pixel under the mean and variance of each stel, (images, stels, *window)."""
-    x, r = (each.reshape(*each.shape[:2], -1) for each in (images, stels))
-    lowest = np.maximum(floor * x.var(axis=2), SMALLEST)[:, None]
-    counts = np.maximum(r.sum(axis=2), SMALLEST)[:, :, None]
-    mean = np.einsum("nsi,nci->nsc", r, x) / counts
-    squared = (x[:, None] - mean[..., None]) ** 2
-    variance = np.maximum(np.einsum("nsi,nsci->nsc", r, squared) / counts, lowest)
-    density = -(np.log(2 * np.pi * variance).sum(axis=2)[..., None] + (squared / variance[..., None]).sum(axis=2)) / 2
-    return density.reshape(stels.shape)
+def _converged(images: Array, stels: Array, epitome: Array, floor: float) -> _Posterior:
+    """Update images from their first stels on until their bounds settle."""
+    posterior, active = _update(images, stels, epitome, floor), np.arange(len(images))
+    n_entries = images[0].size
+    for _ in range(MAX_UPDATES):
+        updated = _update(images[active], posterior.stels[active], epitome, floor)
+        gain = updated.bound - posterior.bound[active]
+        for values, new in zip(posterior, updated, strict=True):
+            values[active] = new
+        active = active[gain >= UPDATE_TOL * n_entries]
+        if not active.size:
+            break
+    return posterior
 
 
 def _painted(posterior: _Posterior, weights: Array, geometry: Geometry) -> Array:

@@ -5,6 +5,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from countinggrids import datasets
 from countinggrids.data import container
 from countinggrids.data.items import Items
-from countinggrids.features import Codebook, DenseSIFT
+from countinggrids.features import Codebook, DenseSIFT, mirrored
 from countinggrids.meta import BagCoarsener, BagScaler, GridClassifier
 from countinggrids.models import CountingGrid
 from countinggrids.reproduce import scales
@@ -20,6 +21,7 @@ from countinggrids.reproduce.comparison import compare
 from countinggrids.reproduce.experiment import Experiment
 from countinggrids.reproduce.report import Report, Table, figure
 from countinggrids.reproduce.systems import ANNEAL, FINE, FINEST, ON_SEQUENCES, POWER, SYSTEMS, TOKENS, Problem
+from countinggrids.reproduce.whole_maps import CAPACITIES, SIDE, bags_of_maps
 
 PAPER: dict[str, float | None] = {
     "mixture": 59.9,
@@ -61,9 +63,11 @@ def run(experiment: Experiment) -> Report:
         "images. Mirrored training images are added for all models alike; a fold tests on no image whose mirror image "
         "is in training. Grids, windows, components and the power of the counts are selected by three folds of the "
         f"training images of each split; bags are scaled to {TOKENS} tokens. Single counting grids and hybrids have "
-        "one restart a class, and the grid of the hybrids is fixed. The course of learning is that of one grid a class "
-        "in the first split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with 4x4: log p per token, of "
-        "bags of the class itself.",
+        "one restart a class, and the grid of the hybrids in 12x12 sections is fixed. The course of learning is that "
+        "of one grid a class in the first split, grid 8x8 and window 4x4 without sections, 12x12 and 8x8 with 4x4: log "
+        "p per token, of bags of the class itself.",
+        f"The hybrids of whole maps have windows of {SIDE}x{SIDE} cells, maps of other shapes are stretched to that; "
+        f"the capacity ({', '.join(f'{each:g}' for each in CAPACITIES)}) is selected by the same folds.",
         "In the second and third table settings are fixed, and there are at most two splits: grids of 8x8 with windows "
         "of 4x4 (1x1 and 2x2), 12x12 with 8x8 (4x4), power 0.7, one restart a class. Their score spaces have the "
         'intersection kernel (`compare="intersection"`), that of the first table is linear. The third has patches of '
@@ -80,7 +84,14 @@ def problem(items: Items, seed: int, is_quick: bool) -> Problem:
     labels = items["label"].astype(str)
     train, test = divided(labels, 8 if is_quick else N_TRAIN, seed)
     book = Codebook(20 if is_quick else WORDS, random_state=seed)
-    training, testing = scales.bagged(items, train, test, DenseSIFT(), book, FINE)
+    sift = DenseSIFT()
+    training, testing = scales.bagged(items, train, test, sift, book, FINE)
+
+    def whole() -> tuple[Any, Any]:
+        pixels = [items.path(i) for i in train], mirrored([items.path(i) for i in train]), [items.path(i) for i in test]
+        parts = [bags_of_maps(book.transform(sift.transform(each)), len(book.centers_)) for each in pixels]
+        return sp.vstack(parts[:2], format="csr"), parts[2]
+
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(train, labels[train])
     return Problem(
         training.coarsen(FINEST).counts.toarray(),
@@ -91,6 +102,7 @@ def problem(items: Items, seed: int, is_quick: bool) -> Problem:
         training.counts,
         testing.counts,
         is_quick,
+        whole=whole,
     )
 
 

@@ -34,6 +34,7 @@ from countinggrids.models import (
     MixtureOfUnigrams,
     SpatialBagOfWords,
 )
+from countinggrids.reproduce import whole_maps
 
 Array = NDArray[Any]
 FINEST = (4, 4)
@@ -73,6 +74,8 @@ class Problem:
         Training bags in 12x12 sections, for hybrids.
     X_fine_test : csr_array, default=None
         Test bags in 12x12 sections, for hybrids.
+    whole : callable, default=None
+        Returns the training and the test bags of whole feature maps, with as many sections as a window has cells.
     is_quick : bool, default=False
         Whether to evaluate few settings.
     powers : tuple of float, default=(0.7, 1.0)
@@ -95,6 +98,7 @@ class Problem:
     powers: tuple[float, ...] = (0.7, 1.0)
     is_fixed: bool = False
     is_thorough: bool = False
+    whole: Callable[[], tuple[Any, Any]] | None = None
 
     def __post_init__(self) -> None:
         if self.is_quick or self.is_fixed:
@@ -245,6 +249,7 @@ class SelectedGrids:
         return f"grid {grid}, window {window}, power {self.best.power:g}"
 
 
+WHOLE_MAPS = "hybrid, whole maps matched 1x1"
 Predictions = tuple[Any, str]
 """Predicted labels of the test bags, and the selected settings as text."""
 System = Callable[[Problem], Predictions]
@@ -320,6 +325,34 @@ def hybrid(sections: int) -> System:
         classifier = GridClassifier(make_pipeline(BagScaler(TOKENS, problem.powers[0]), model), random_state=0)
         predicted = classifier.fit(problem.X_fine, problem.y).predict(problem.X_fine_test)
         return predicted, f"grid {size}x{size}, power {problem.powers[0]:g}"
+
+    return predict
+
+
+def hybrid_of_maps(init: str) -> System:
+    """Return a system whose window is the whole feature map, with a capacity selected by cross-validation.
+
+    Parameters
+    ----------
+    init : {"uniform", "embedding"}
+        How the grids with the selected capacity start; during selection the start is uniform.
+
+    Returns
+    -------
+    system : callable
+        Predicts the test bags of a problem.
+    """
+
+    def predict(problem: Problem) -> Predictions:
+        if problem.whole is None:
+            raise ValueError("whole=None must be a function that returns bags of whole feature maps.")
+        X, X_test = problem.whole()
+        side = round(float(np.sqrt(X.shape[1] // (problem.X.shape[1] // (FINEST[0] * FINEST[1])))))
+        candidates = whole_maps.CAPACITIES[: 1 if problem.is_short else None]
+        options = side, TOKENS, problem.anneal
+        capacity = whole_maps.select_capacity(X, problem.y, problem.folds, *options, candidates)
+        model = whole_maps.classifier(capacity, *options, "uniform" if problem.is_quick else init)
+        return model.fit(X, problem.y).predict(X_test), f"capacity {capacity:g}"
 
     return predict
 
@@ -432,6 +465,8 @@ SYSTEMS: dict[str, System] = {
     "elastic grid 4x4": elastic(4),
     "hybrid, matched 1x1": hybrid(1),
     "hybrid, matched 4x4": hybrid(4),
+    WHOLE_MAPS: hybrid_of_maps("uniform"),
+    f"{WHOLE_MAPS}, embedding start": hybrid_of_maps("embedding"),
     "spatial pyramid kernel 4x4": kernel_svm("pyramid"),
     "counting grid 1x1, three averaged": grids(1, "averaged"),
     "counting grid 2x2, three averaged": grids(2, "averaged"),
@@ -454,6 +489,9 @@ ON_SEQUENCES = (
     "counting grid in rows, three sizes averaged",
 )
 """Systems that are compared on image sequences only."""
+
+ON_MAPS = (WHOLE_MAPS, f"{WHOLE_MAPS}, embedding start")
+"""Systems that need whole feature maps."""
 
 
 def evaluate(problem: Callable[[], Problem], system: str) -> dict[str, Any]:
