@@ -28,8 +28,8 @@ CRITICAL_BAGS = 10_000
 """Number of bags, at most about, from which the critical beta is computed."""
 REFINING = 2.0
 """Beta at which the full grid starts from an upsampled layout, in units of the critical beta."""
-FORMING_FRACTION = 0.3
-"""Pseudocounts while the layout forms, as a fraction of the tokens of a cell."""
+FORMING_FRACTION, GRADUAL_FRACTION = 0.3, 0.2
+"""Pseudocounts while the layout forms, as a fraction of the tokens of a cell; the latter where it forms gradually."""
 SETTLED_FRACTION = 0.2
 """The same, at most, once the layout has formed."""
 SETTLED_TOTAL = 4.0

@@ -87,7 +87,8 @@ def schedule_of(
     if isinstance(model.eta, str) and is_scene:
         forming = settled = Pseudocounts(None, schedule.SCENE_FRACTION, schedule.SETTLED_TOTAL, is_even=True)
     elif isinstance(model.eta, str):
-        forming = Pseudocounts(None, schedule.FORMING_FRACTION)
+        is_gradual = isinstance(model.anneal, str) and forms_gradually(annealing, table, has_batches)
+        forming = Pseudocounts(None, schedule.GRADUAL_FRACTION if is_gradual else schedule.FORMING_FRACTION)
         settled = Pseudocounts(None, schedule.SETTLED_FRACTION, schedule.SETTLED_TOTAL)
     else:
         forming = settled = Pseudocounts(check_eta(model.eta, model._geometry(), n_features))
@@ -102,9 +103,16 @@ def automatic_annealing(
     whole = coarsen(table.take(some), n_features, (table.shape[1] // n_features,), (1,))
     start = min(1.0, schedule.critical_beta(whole, weights[some]))
     rate = schedule.BATCH_RATE if has_batches else schedule.RATE
-    if not has_batches and start < schedule.GRADUAL and table.shape[0] >= FEWEST_VALIDATED:
-        return Annealing(start, schedule.GRADUAL_RATE, 1.0).within(max_iter * 3 // 5)
-    return Annealing(start, rate, 1.0, schedule.FORMED * start).within(max_iter * 3 // 5)
+    annealing = Annealing(start, rate, 1.0, schedule.FORMED * start)
+    if forms_gradually(annealing, table, has_batches):
+        annealing = Annealing(start, schedule.GRADUAL_RATE, 1.0)
+    return annealing.within(max_iter * 3 // 5)
+
+
+def forms_gradually(annealing: Annealing | None, table: Table, has_batches: bool) -> bool:
+    """Return whether the layout forms gradually, as that of real texts does, and held-out bags tell when to stop."""
+    is_validated = not has_batches and table.shape[0] >= FEWEST_VALIDATED
+    return annealing is not None and annealing.start < schedule.GRADUAL and is_validated
 
 
 def counted(table: Table, weights: Array, rows: Array) -> Array:
