@@ -1,9 +1,10 @@
-"""What the number of candidates on the small grid gains in held-out score, and how early the best one is known.
+"""What candidates on the small grid gain in held-out score and cost in time, and when the best one is known.
 
-python benchmarks/candidates.py [--seeds 8] [--first 100] [--numbers 1 2 4 8 16]
+    python benchmarks/candidates.py [--bags dense] [--seeds 4] [--first 100] [--settings 8,1.01,5000 4,1.02,5000 ...]
 
-The bags are the dense ones of `heldout.py`. Candidates that are behind after a part of their iterations could be
-dropped there: the second table says how often the best one at the end would have been dropped.
+A setting is the number of candidates, the growth of beta while the layout forms, and the number of bags that candidates
+are trained on. The bags are those of `heldout.py`. The second table says how many candidates are ahead of the one that
+is best at the end, while beta grows: those that are behind early could be dropped, if that told anything.
 """
 
 import argparse
@@ -12,67 +13,76 @@ import time
 import numpy as np
 
 import countinggrids as cg
-from common import dense_bags, table
+from common import table
+from countinggrids.core import schedule
 from countinggrids.training import initialization
-from heldout import share
+from heldout import SETS, share
 
-FRACTIONS = (0.25, 0.5, 0.75)
+DEFAULT = (initialization.N_CANDIDATES, schedule.RATE, initialization.CANDIDATE_BAGS)
+OTHERS = ((1, 1.01, 5000), (2, 1.01, 5000), (2, 1.02, 5000), (4, 1.02, 5000), (4, 1.02, 2000))
+BETAS = (1.2, 1.5, 2.0, 3.0, 4.7, 6.0)
+"""Inverse temperatures, in units of the critical one, at which candidates are ranked."""
 
 
-def fitted(X, n_candidates, seed):
-    """Fit with a number of candidates; return the model, the CPU seconds and the objectives of every candidate."""
-    before, histories = initialization.N_CANDIDATES, {}
+def fitted(X, window, setting, seed):
+    """Fit with a setting; return the model, the CPU seconds, and (beta, objective) of every candidate's iterations."""
+    paths = {}
 
     def note(now):
         if now.stage == "candidates":
-            histories.setdefault(now.candidate, []).append(now.objective)
+            paths.setdefault(now.candidate, []).append((now.beta, now.objective))
 
-    initialization.N_CANDIDATES = n_candidates
+    initialization.N_CANDIDATES, schedule.RATE, initialization.CANDIDATE_BAGS = setting
     try:
         began = time.process_time()
-        model = cg.CountingGrid((32, 32), 8, random_state=seed).fit(X, callback=note)
-        return model, time.process_time() - began, list(histories.values())
+        model = cg.CountingGrid((32, 32), window, random_state=seed).fit(X, callback=note)
+        return model, time.process_time() - began, [np.array(path) for path in paths.values()]
     finally:
-        initialization.N_CANDIDATES = before
+        initialization.N_CANDIDATES, schedule.RATE, initialization.CANDIDATE_BAGS = DEFAULT
 
 
-def survives(histories, fraction):
-    """Return whether the best candidate is in the better half after a fraction of the shortest run."""
-    number = int(fraction * min(map(len, histories)))
-    ranked = np.argsort([-history[number - 1] for history in histories])
-    return int(np.argmax([history[-1] for history in histories])) in ranked[: len(histories) // 2]
+def ranks(paths):
+    """Return how many candidates are ahead of the one that is best at the end, at each of `BETAS`."""
+    best, found = int(np.argmax([path[-1, 1] for path in paths])), []
+    for times in BETAS:
+        values = [path[np.searchsorted(path[:, 0], times * path[0, 0]).clip(0, len(path) - 1), 1] for path in paths]
+        found.append(sum(value > values[best] for value in values))
+    return found
+
+
+def parsed(text):
+    """Return a setting from its form on the command line."""
+    number, rate, n_bags = text.split(",")
+    return int(number), float(rate), int(n_bags)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--bags", choices=SETS, default="dense")
+    parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--first", type=int, default=100, help="the first seed")
-    parser.add_argument("--numbers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--settings", type=parsed, nargs="+", default=[DEFAULT, *OTHERS])
     options = parser.parse_args()
-    shares, seconds, kept = {n: [] for n in options.numbers}, {n: [] for n in options.numbers}, []
-    for seed in range(options.first, options.first + options.seeds):
-        X, h = dense_bags(seed)
-        for n in options.numbers:
-            model, spent, histories = fitted(X[:2000], n, seed)
-            shares[n].append(share(model, X[:2000], X[2000:], h))
-            seconds[n].append(spent)
-            if n == max(options.numbers):
-                kept.append([survives(histories, fraction) for fraction in FRACTIONS])
-            print(f"  seed {seed}, {n} candidates: {shares[n][-1]:.2%}, {spent:.1f} s", flush=True)
-    most = np.array(shares[max(options.numbers)])
+    make, n_train, window, _ = SETS[options.bags]
+    seeds = range(options.first, options.first + options.seeds)
+    results, places = {setting: [] for setting in options.settings}, []
+    for seed in seeds:
+        X, h = make(seed)
+        for setting in options.settings:
+            model, seconds, paths = fitted(X[:n_train], window, setting, seed)
+            results[setting].append((share(model, X[:n_train], X[n_train:], h), seconds))
+            if setting == options.settings[0]:
+                places.append([seed, *ranks(paths)])
+            print(f"  seed {seed}, {setting}: {results[setting][-1][0]:.1%}, {seconds:.1f} s", flush=True)
     rows = []
-    for n in options.numbers:
-        behind = most - shares[n]
-        error = behind.std(ddof=1) / len(behind) ** 0.5
-        rows.append([n, f"{np.mean(shares[n]):.1%}", f"{-behind.mean():+.1%} +- {error:.1%}",
-                     f"{np.mean(seconds[n]):.1f} s"])  # fmt: skip
-    header = ["candidates", "held-out score", f"against {max(options.numbers)}", "CPU"]
-    table(f"Number of candidates, dense bags, {options.seeds} seeds from {options.first}", header, rows)
-    header = ["after this part of the shortest run", "the best at the end is in the better half"]
-    rows = [
-        [f"{f:.0%}", f"{sum(each)} of {len(each)}"] for f, each in zip(FRACTIONS, zip(*kept, strict=True), strict=True)
-    ]
-    table(f"Objectives of {max(options.numbers)} candidates", header, rows)
+    for setting, runs in results.items():
+        scores, seconds = zip(*runs, strict=True)
+        rows.append([*setting, f"{np.mean(scores):.1%}", " ".join(f"{100 * score:.1f}" for score in scores),
+                     f"{np.mean(seconds):.1f} s"])  # fmt: skip
+    header = ["candidates", "growth of beta", "bags", "held-out score", "seeds", "CPU"]
+    table(f"Candidates, {options.bags}, seeds from {options.first}", header, rows)
+    title = f"Candidates ahead of the best one, of {options.settings[0][0]}, by beta over its critical value"
+    table(title, ["seed", *BETAS], places)
 
 
 if __name__ == "__main__":

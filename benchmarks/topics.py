@@ -1,6 +1,6 @@
 """Topics, weights and maps of models of texts: coherence, classification by weights, and labels of neighbors.
 
-pip install tomotopy
+pip install tomotopy umap-learn minisom
 COUNTINGGRIDS_DATA=... python benchmarks/topics.py [--results topics.json]
 
 NPMI: the ten most probable words of a topic or window, co-occurrence in held-out documents, mean over topics;
@@ -77,12 +77,12 @@ def accuracies(train, test, corpus):
     return found
 
 
-def purity(places, labels, grid):
-    """Compute the fraction of the nearest neighbors on a torus that have the same label."""
+def purity(places, labels, grid=None):
+    """Compute the fraction of the nearest neighbors, on a torus or in the plane, that have the same label."""
     places = places + 1e-6 * np.random.default_rng(0).random(places.shape)  # neighbors in one cell come in any order
     found = []
     for at, label in zip(places, labels, strict=True):
-        way = torus.displacement(at, places, grid)
+        way = places - at if grid is None else torus.displacement(at, places, grid)
         nearest = np.argpartition((way**2).sum(axis=1), N_NEIGHBORS)[: N_NEIGHBORS + 1]
         found.append(((labels[nearest] == label).sum() - 1) / N_NEIGHBORS)
     return 100 * float(np.mean(found))
@@ -135,9 +135,31 @@ def tomotopy(n_topics):
     return run
 
 
+def projected(corpus, n_dimensions):
+    """Return training and test documents as unit vectors of tf-idf and SVD."""
+    steps = make_pipeline(TfidfTransformer(sublinear_tf=True), TruncatedSVD(n_dimensions, random_state=0), Normalizer())
+    return steps.fit_transform(corpus.train), steps.transform(corpus.test)
+
+
+def umap_map(corpus):
+    from umap import UMAP
+
+    train, test = projected(corpus, 50)
+    return {"purity": purity(UMAP(metric="cosine", random_state=0).fit(train).transform(test), corpus.test_labels)}
+
+
+def minisom_map(corpus):
+    from minisom import MiniSom
+
+    train, test = projected(corpus, 50)
+    model = MiniSom(64, 64, train.shape[1], sigma=8, learning_rate=0.5, random_seed=0)
+    model.random_weights_init(train)
+    model.train(train, 10 * len(train), random_order=True)
+    return {"purity": purity(np.array([model.winner(each) for each in test], float), corpus.test_labels)}
+
+
 def lsa(corpus):
-    steps = make_pipeline(TfidfTransformer(sublinear_tf=True), TruncatedSVD(100, random_state=0), Normalizer())
-    train, test = steps.fit_transform(corpus.train), steps.transform(corpus.test)
+    train, test = projected(corpus, 100)
     neighbors, linear = accuracies(train, test, corpus)
     return {"neighbors": neighbors, "linear": linear}
 
@@ -148,6 +170,8 @@ MODELS = {
     "counting grid 64x64/8x8, batches": counting_grid,
     **{f"tomotopy LDA, {k} topics": tomotopy(k) for k in TOMOTOPY_TOPICS},
     "tf-idf and SVD, 100 dimensions": lsa,
+    "UMAP of tf-idf and SVD, 50 dimensions": umap_map,
+    "MiniSom 64x64 of the same": minisom_map,
 }
 
 

@@ -17,9 +17,9 @@ from countinggrids.meta import BagScaler, GridNeighbors
 from countinggrids.models import CountingGrid, DiscreteEpitome, ElasticGrid, HybridEpitome
 from countinggrids.reproduce import tower
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import ANNEAL, FINE, FINEST, QUICK, TOKENS, Array
 from countinggrids.reproduce.report import Report, comparison_table, figure
 from countinggrids.reproduce.sequences import held_in
-from countinggrids.reproduce.systems import ANNEAL, FINE, FINEST, QUICK, TOKENS, Array
 
 PAPER: dict[str, float | None] = {
     "epitome": 69.42,

@@ -5,8 +5,9 @@ from functools import cache, partial
 from typing import Any
 
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import Problem
 from countinggrids.reproduce.report import Table, comparison_table
-from countinggrids.reproduce.systems import ON_SEQUENCES, SYSTEMS, Problem, evaluate
+from countinggrids.reproduce.systems import ON_SEQUENCES, SYSTEMS, evaluate
 
 REFERENCE = "counting grid 1x1"
 

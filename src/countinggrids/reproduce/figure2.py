@@ -13,8 +13,8 @@ from countinggrids.features.bagger import bag
 from countinggrids.models import CountingGrid
 from countinggrids.reproduce import station
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import QUICK
 from countinggrids.reproduce.report import Report, Table, figure
-from countinggrids.reproduce.systems import QUICK
 
 GRID, WINDOW, SECTIONS = (36, 36), (12, 12), (2, 2)
 PLACE, N_TEXTONS, N_SHOWN = "open_workspace", 200, 4

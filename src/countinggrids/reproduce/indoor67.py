@@ -11,8 +11,9 @@ from countinggrids.features import Codebook, DenseSIFT
 from countinggrids.reproduce import scenes15
 from countinggrids.reproduce.comparison import compare
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import FINE, Problem, split_by
 from countinggrids.reproduce.report import Report
-from countinggrids.reproduce.systems import FINE, ON_MAPS, ON_SEQUENCES, STANDING, SYSTEMS, Problem, split_by
+from countinggrids.reproduce.systems import ON_MAPS, ON_SEQUENCES, STANDING, SYSTEMS
 
 PAPER: dict[str, float | None] = {
     "mixture": 14.31,

@@ -8,8 +8,9 @@ from countinggrids.data import container
 from countinggrids.reproduce import tower
 from countinggrids.reproduce.comparison import compare
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import Array, Problem, split_by
 from countinggrids.reproduce.report import Report, figure
-from countinggrids.reproduce.systems import STANDING, Array, Problem, split_by
+from countinggrids.reproduce.systems import STANDING
 
 PAPER: dict[str, float | None] = {
     "mixture": 41.19,

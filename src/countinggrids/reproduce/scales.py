@@ -14,8 +14,9 @@ from countinggrids.data.items import Items
 from countinggrids.features import Codebook, DenseSIFT, mirrored
 from countinggrids.meta import ScoreSpace
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import FINEST, POWER, Problem, mean_kernel
 from countinggrids.reproduce.report import Table, comparison_table
-from countinggrids.reproduce.systems import FINEST, POWER, SYSTEMS, C, Problem, mean_kernel
+from countinggrids.reproduce.systems import SYSTEMS, C
 
 Array = NDArray[Any]
 MODELS = (

@@ -19,8 +19,9 @@ from countinggrids.models import CountingGrid
 from countinggrids.reproduce import scales
 from countinggrids.reproduce.comparison import compare
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import ANNEAL, FINE, FINEST, POWER, TOKENS, Problem
 from countinggrids.reproduce.report import Report, Table, figure
-from countinggrids.reproduce.systems import ANNEAL, FINE, FINEST, ON_SEQUENCES, POWER, SYSTEMS, TOKENS, Problem
+from countinggrids.reproduce.systems import ON_SEQUENCES, SYSTEMS
 from countinggrids.reproduce.whole_maps import CAPACITIES, SIDE, bags_of_maps
 
 PAPER: dict[str, float | None] = {

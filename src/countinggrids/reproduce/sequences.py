@@ -31,8 +31,8 @@ from countinggrids.meta.tracking import sequences
 from countinggrids.models import CountingGrid, ElasticGrid, MixtureOfUnigrams
 from countinggrids.reproduce import tower
 from countinggrids.reproduce.experiment import Experiment
+from countinggrids.reproduce.problem import ANNEAL, FINEST, QUICK, TOKENS, Array
 from countinggrids.reproduce.report import Report, Table, comparison_table, figure
-from countinggrids.reproduce.systems import ANNEAL, FINEST, QUICK, TOKENS, Array
 
 HELD_OUT, N_MOST = 0.3, 30
 SIZES, WINDOW, SCALES = (8, 11, 15, 20), 6, (1, 2, 3)

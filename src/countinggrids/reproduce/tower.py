@@ -10,7 +10,7 @@ from countinggrids.data.collection import Collection
 from countinggrids.data.items import Items
 from countinggrids.features import Codebook, Colors, DenseSIFT
 from countinggrids.reproduce.experiment import Experiment
-from countinggrids.reproduce.systems import FINE, FINEST
+from countinggrids.reproduce.problem import FINE, FINEST
 
 Array = NDArray[Any]
 WORDS, COLORS, N_PLACES = 200, 64, 32
