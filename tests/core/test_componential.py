@@ -129,13 +129,29 @@ def test_the_bound_is_below_the_integral_and_near_it():
     grid = em.Grid(pi, np.log(np.full(2, 0.5)), np.array([alpha]))
     counts = np.array([[3.0, 1, 0], [0, 2, 2], [1, 1, 1], [0, 0, 6]])
     bags = as_bags(counts, geometry)
-    _, bound = componential.posterior(bags.matched, componential.windows_of(grid, geometry, 1.0, POOL), POOL)
+    bound = componential.lower_bounds(bags.matched, componential.windows_of(grid, geometry, 1.0, POOL), POOL)
     theta = (np.arange(200_000) + 0.5) / 200_000
     density = (theta * (1 - theta)) ** (alpha / 2 - 1)
     p = pi @ np.stack([theta, 1 - theta])
     exact = np.log((np.exp(counts @ np.log(p)) * density).sum(axis=1) / density.sum())
     assert (bound < exact).all()
     assert (bound > exact - 0.5).all()
+
+
+def test_updates_bring_the_bound_nearer_to_the_integral_over_many_cells(monkeypatch):
+    """The integral over theta as a mean over draws from its Dirichlet distribution."""
+    rng, geometry, alpha = np.random.default_rng(0), ComponentialGeometry.of((4, 4), (2, 2)), 2.0
+    pi = np.moveaxis(rng.dirichlet(np.full(6, 0.2), (4, 4)), -1, 0)
+    grid = em.Grid(pi, np.log(np.full((4, 4), 1 / 16)), np.array([alpha]))
+    windows = componential.windows_of(grid, geometry, 1.0, POOL)
+    counts = rng.multinomial(8, rng.dirichlet(np.ones(6), 5)).astype(float)
+    bound = componential.lower_bounds(as_bags(counts, geometry).matched, windows, POOL)
+    theta = rng.dirichlet(np.full(16, alpha / 16), 200_000)
+    exact = np.log(np.exp(counts @ np.log(theta @ windows.h.reshape(6, -1).T).T).mean(axis=1))
+    assert (bound < exact + 0.05).all()
+    monkeypatch.setattr(componential, "BOUND_STEPS", 0)
+    at_first = componential.lower_bounds(as_bags(counts, geometry).matched, windows, POOL)
+    assert (bound - at_first > 0.3 * (exact - at_first)).all()
 
 
 def test_a_bag_lies_where_most_of_its_tokens_are():

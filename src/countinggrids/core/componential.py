@@ -16,7 +16,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln
 
 from countinggrids.core import arrays, em, torus
 from countinggrids.core.arrays import Array
@@ -29,6 +29,8 @@ LEARNING = InnerSteps(5, 10)
 """Updates of theta in an E step: over all cells, and then over those with a weight that counts."""
 PREDICTING = InnerSteps(10, 60)
 """The same for predictions."""
+BOUND_CELLS, BOUND_STEPS, BOUND_BAGS = 64, 40, 32
+"""Cells that the bound of a bag uses, updates of its responsibilities, and bags that a thread works on at a time."""
 FIRST_ALPHA = 2.0
 """Pseudocounts of a bag in total, before data choose them."""
 
@@ -91,10 +93,7 @@ def admixture(counts: Counts, windows: Mixtures, steps: InnerSteps, pool: Pool) 
 
 
 def posterior(counts: Counts, windows: Mixtures, pool: Pool) -> tuple[Array, Array]:
-    """Compute theta of some bags, and a lower bound of log p(bag).
-
-    The bound integrates theta out: tokens are assigned to cells as theta says, and given these assignments the
-    integral over a Dirichlet distribution with `alpha / cells` for each cell is exact.
+    """Compute theta of some bags, and log p of their tokens given theta; see `lower_bounds` for log p(bag).
 
     Parameters
     ----------
@@ -109,23 +108,72 @@ def posterior(counts: Counts, windows: Mixtures, pool: Pool) -> tuple[Array, Arr
     -------
     theta : ndarray of shape (n_bags, n_cells)
         Weights of the cells.
-    bound : ndarray of shape (n_bags,)
-        Lower bound of log p(bag), float64.
+    log_p : ndarray of shape (n_bags,)
+        sum_z counts[z] log p[z], float64.
     """
     found = admixture(counts, windows, PREDICTING, pool)
     theta = found.excess
     theta += arrays.like(theta, found.floor)[:, None]
-    prepared, each = found.ratios.prepare(windows.h), windows.alpha / theta.shape[1]
+    return theta, found.log_p
 
-    def bound(rows: slice) -> Array:
-        part = arrays.fetched(theta[rows])
-        seen = arrays.namespace(theta).empty_like(theta[rows])
-        n = part * arrays.fetched(found.ratios.match(prepared, rows, out=seen)).astype(np.float64)
-        spread = (n * np.log(np.maximum(part, SMALLEST))).sum(axis=1)
-        return found.log_p[rows] - spread + _log_evidence(n, each)
 
-    most = max(1, pool.piece_entries // theta.shape[1])
-    return theta, np.concatenate(list(pool.map(bound, pieces(len(theta), most))))
+def lower_bounds(counts: Counts, windows: Mixtures, pool: Pool) -> Array:
+    """Compute a lower bound of log p(bag), whose theta is integrated out, (bags,), float64."""
+    theta = arrays.fetched(posterior(counts, windows, pool)[0])
+    tokens, h = counts.entries(), arrays.fetched(windows.h).reshape(len(windows.h), -1)
+    cells = np.arange(theta.shape[1]).reshape(1, *windows.h.shape[1:])
+    shifted = np.concatenate([torus.shift(cells, offset) for offset in counts.offsets]).reshape(-1, theta.shape[1])
+
+    def bound(bag: int) -> float:
+        part = slice(tokens.indptr[bag], tokens.indptr[bag + 1])
+        sections, features = np.divmod(tokens.indices[part], len(h))
+        likeliest = np.argsort(-theta[bag], kind="stable")[:BOUND_CELLS]
+        few = h[features[:, None], shifted[sections][:, likeliest]].astype(np.float64)
+        counts_of_bag, weights = tokens.data[part].astype(np.float64), theta[bag, likeliest].astype(np.float64)
+        return variational_bound(counts_of_bag, few, weights, windows.alpha, theta.shape[1])
+
+    def bounds(rows: slice) -> list[float]:
+        return [bound(bag) for bag in range(len(theta))[rows]]
+
+    return np.concatenate(list(pool.map(bounds, pieces(len(theta), BOUND_BAGS))))
+
+
+def variational_bound(counts: Array, few: Array, weights: Array, alpha: float, n_cells: int) -> float:
+    """Compute a lower bound of log p of one bag by variational Bayes.
+
+    Every token is assigned to cells by responsibilities, which start from theta. Given how often each cell is used, the
+    integral over a Dirichlet distribution with `alpha / cells` for each cell is exact. Cells that are left out are
+    unused, which lowers the bound.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_tokens,)
+        Counts of the features of the bag.
+    few : ndarray of shape (n_tokens, n_few)
+        Their probabilities in a few cells.
+    weights : ndarray of shape (n_few,)
+        Theta of these cells.
+    alpha : float
+        Pseudocounts of a bag in total; 0 is the limit in which all tokens of a bag come from one cell.
+    n_cells : int
+        Number of all cells.
+
+    Returns
+    -------
+    bound : float
+        The bound.
+    """
+    if not alpha:
+        return float((counts @ np.log(few)).max() - np.log(n_cells))
+    each = alpha / n_cells
+    for step in range(BOUND_STEPS + 1):
+        p = np.maximum(few @ weights, SMALLEST)
+        used = weights * ((counts / p) @ few)
+        if step < BOUND_STEPS:
+            weights = np.exp(digamma(each + used))
+    spread = used @ np.log(np.maximum(weights, SMALLEST))
+    evidence = (gammaln(used + each) - gammaln(each)).sum() + gammaln(alpha) - gammaln(alpha + used.sum())
+    return float(counts @ np.log(p) - spread + evidence)
 
 
 def mean_log_theta(found: Admixture, pool: Pool) -> Array:
@@ -138,16 +186,6 @@ def mean_log_theta(found: Admixture, pool: Pool) -> Array:
 
     most = max(1, pool.piece_entries // n_cells)
     return np.concatenate(list(pool.map(of_rows, pieces(len(found.floor), most)))) / n_cells
-
-
-def _log_evidence(n: Array, alpha: float) -> Array:
-    """Compute log p of assignments under a Dirichlet distribution, from how often each cell is used."""
-    if not alpha:
-        # The limit: every token of a bag comes from one cell, whichever.
-        return np.full(len(n), -np.log(n.shape[1]))
-    total = alpha * n.shape[1]
-    cells = gammaln(n + alpha).sum(axis=1) - n.shape[1] * gammaln(alpha)
-    return np.asarray(cells + gammaln(total) - gammaln(total + n.sum(axis=1)))
 
 
 def e_step(bags: Bags, windows: Mixtures, geometry: Geometry, pool: Pool) -> Statistics:

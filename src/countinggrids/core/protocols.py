@@ -18,6 +18,9 @@ class Counts(Protocol):
         """Entries of a bag that are held dense while it is multiplied."""
 
     @property
+    def offsets(self) -> Sequence[Shape]: ...
+
+    @property
     def matches_cells_apart(self) -> bool:
         """Whether `match` is fastest with all bags at once, on threads that have some of the cells each."""
 
@@ -40,6 +43,9 @@ class Counts(Protocol):
 
     def planes(self, canvas: Array) -> Array:
         """Return what was painted on a canvas, (features, *grid)."""
+
+    def entries(self) -> Any:
+        """Return the counts as csr_array of shape (n_bags, n_sections * n_features), in memory."""
 
     def summed(self, weights: Array) -> Array:
         """Compute sum_t sum_s weights_t counts_ts, (features,), float64."""

@@ -120,6 +120,9 @@ class DenseCounts:
     def planes(self, canvas: Array) -> Array:
         return canvas
 
+    def entries(self) -> Any:
+        return sp.csr_array(self.matrix if sp.issparse(self.matrix) else arrays.fetched(self.matrix))
+
     def summed(self, weights: Array) -> Array:
         matrix = self.matrix if sp.issparse(self.matrix) else arrays.fetched(self.matrix)
         return np.asarray(matrix.T @ weights, np.float64).reshape(-1, self.n_features).sum(axis=0)
@@ -240,6 +243,9 @@ class SparseCounts:
 
     def planes(self, canvas: Array) -> Array:
         return torus.fold(canvas.reshape(-1, *self.padded), self.pad)
+
+    def entries(self) -> Any:
+        return self.matrix
 
     def summed(self, weights: Array) -> Array:
         return np.asarray(self.matrix.T @ weights, np.float64).reshape(-1, self.n_features).sum(axis=0)

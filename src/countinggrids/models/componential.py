@@ -250,10 +250,12 @@ class ComponentialGrid(GridModel):
             raise ValueError("X holds too few counts to hide some; wanted at least one bag with a few; check X")
         return float(np.exp(-log_p / n_tokens))
 
+    @lazily(None, "float64")
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return a lower bound of log p(bag), without the multinomial coefficient.
 
-        The weights of a bag are integrated out, under a Dirichlet distribution with `alpha_` pseudocounts in total.
+        The weights of a bag are integrated out by variational Bayes, under a Dirichlet distribution with `alpha_`
+        pseudocounts in total.
 
         Parameters
         ----------
@@ -265,7 +267,8 @@ class ComponentialGrid(GridModel):
         bound : ndarray of shape (n_bags,)
             Lower bound for each bag.
         """
-        return super().score_samples(X)
+        blocks = self._iter_blocks(X)
+        return np.concatenate([componential.lower_bounds(counts, windows, pool) for counts, windows, pool in blocks])
 
     def sample(
         self, n_bags: int = 1, n_tokens: int = 100, random_state: Seed = None

@@ -49,8 +49,6 @@ class Problem:
         Training bags in 12x12 sections, for hybrids.
     X_fine_test : csr_array, default=None
         Test bags in 12x12 sections, for hybrids.
-    whole : callable, default=None
-        Returns the training and the test bags of whole feature maps, with as many sections as a window has cells.
     is_quick : bool, default=False
         Whether to evaluate few settings.
     powers : tuple of float, default=(0.7, 1.0)
@@ -60,6 +58,8 @@ class Problem:
     is_thorough : bool, default=False
         Whether settings are selected with as many averaged models as are used in the end, and no candidate is dropped
         early; for problems with few bags.
+    whole : callable, default=None
+        Returns the training and the test bags of whole feature maps, with as many sections as a window has cells.
     """
 
     X: Array
