@@ -30,6 +30,7 @@ from countinggrids.reproduce import (
     whole_maps,
 )
 from countinggrids.reproduce import experiment as experiments
+from countinggrids.reproduce import problem as problems
 from countinggrids.reproduce.experiment import Experiment, source_digest
 from countinggrids.reproduce.report import Report, Table, comparison_table, mean_and_spread, page
 
@@ -72,7 +73,7 @@ def sources(tmp_path):
     "module",
     ["core/em.py", "kernels/counts.py", "backends/dask/backend.py", "training/loop.py", "meta/classifier.py",
      "baselines/lda.py", "features/sift.py", "reproduce/clustering.py", "reproduce/sequences.py", "reproduce/tower.py",
-     "reproduce/systems.py"],
+     "reproduce/problem.py"],
 )  # fmt: skip
 def test_the_digest_changes_with_the_code_that_results_depend_on(sources, module):
     before = source_digest("clustering", sources)
@@ -344,7 +345,7 @@ def test_a_thorough_problem_averages_models_during_selection(rng, monkeypatch, i
     given = replace(problem(rng), is_quick=False, powers=(0.7, 1.0), is_thorough=is_thorough)
     averaged, kept = [], []
 
-    class Grids(systems.CapacitySearch):
+    class Grids(problems.CapacitySearch):
         def fit(self, X, y):
             averaged.append(self.n_estimators)
             kept.append(self.keep)
@@ -355,9 +356,9 @@ def test_a_thorough_problem_averages_models_during_selection(rng, monkeypatch, i
             averaged.append(self.estimator[-1].n_estimators)
             return super().fit(X, y)
 
-    monkeypatch.setattr(systems, "CapacitySearch", Grids)
+    monkeypatch.setattr(problems, "CapacitySearch", Grids)
     monkeypatch.setattr(systems, "GridSearchCV", Baselines)
-    systems.select(given, 1, (4,), (2,), (0.7,))
+    problems.select(given, 1, (4,), (2,), (0.7,))
     systems.SYSTEMS["mixture"](given)
     assert averaged == [n_estimators, n_estimators]
     assert kept == [1.0 if is_thorough else 0.5]
