@@ -1,7 +1,8 @@
 """Place recognition: two walks, a tower and a panning camera, by every system, with and without the same filter.
 
 COUNTINGGRIDS_DATA is the folder of the data sets. Everything that is chosen is chosen on the reference walk. Usage:
-python benchmarks/recognition.py [gardens] [tower] [panning] [size] [--only bags,Gist] [--json FILE] [--minutes 5]
+python benchmarks/recognition.py [gardens] [tower] [panning] [rules] [size] [--only bags,Gist] [--json FILE]
+[--minutes 5]
 
 With --json every measurement is written as soon as it is made, and those in the file are not repeated; --minutes ends a
 run after that time, to be continued by the same command.
@@ -26,13 +27,15 @@ from countinggrids.data.counts import coarsen
 from countinggrids.features import Codebook, DenseSIFT, Gist, image_files
 from countinggrids.features.bagger import bag
 from countinggrids.meta import precision_recall, recall_at, true_matches
+from countinggrids.meta.candidates import divides
+from countinggrids.meta.recognizer import coarser
 
 WORDS, FINE, SIDE, N_PANORAMAS = 200, (4, 4), 320, 12
 ONLY = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else [""]
 """Systems whose names begin so."""
 JSON = Path(sys.argv[sys.argv.index("--json") + 1]) if "--json" in sys.argv else None
 MINUTES = float(sys.argv[sys.argv.index("--minutes") + 1]) if "--minutes" in sys.argv else np.inf
-N_DRAWS = 3
+N_DRAWS, N_FOR_RULES = 3, 15
 SYSTEMS = (
     "bags 1x1",
     "bags 2x1",
@@ -295,6 +298,39 @@ def panning(results):
     common.table(f"Panning in {len(paths)} panoramas, recall@1 in %", ("system", "alone", "filtered"), rows)
 
 
+def rules(results):
+    """Ways to choose the sections of bags, on panoramas that no other part looks at."""
+    paths = sorted((Path(os.environ["COUNTINGGRIDS_DATA"]) / "panoramas").glob("*.*g"))[-N_FOR_RULES:]
+    n = 64
+    matches = true_matches(np.arange(n), n, 2) | (np.abs(np.arange(n)[:, None] - np.arange(n)) >= n - 2)
+    shapes = coarser(FINE)
+
+    def by(rule, pair):
+        reference, query = pair()
+        if rule == "given":
+            used = [FINE]
+        elif rule == "all":
+            used = shapes
+        else:
+            losses = cg.PlaceRecognizer("bags", sections=FINE).fit(reference).losses_
+            best = min(shapes, key=lambda s: losses[f"bags {s[0]}x{s[1]}"])
+            used = [best] if rule == "best" else [s for s in shapes if divides(best, s)]
+        stacked = (np.hstack([at(each, s) for s in used]) for each in (reference, query))
+        return measured(RootBags(), *stacked, matches) | {"compared": str(used)}
+
+    for seed, path in enumerate(paths):
+        walks = turns(image_files.read(path)[128:384], n, 256, seed)
+        pair = cache(partial(bags_of, walks))
+        names = ("given", "all", "best", "best and finer")
+        results.measure("rules", path.stem, {name: partial(by, name, pair) for name in names})
+
+    def read(found):
+        return [found[how]["recall_at_1"] for how in ("alone", "filtered")]
+
+    rows = [(name, *spread(100 * values)) for name, values in results.columns("rules", read).items()]
+    common.table(f"Sections of bags in {len(paths)} panoramas, recall@1 in %", ("rule", "alone", "filtered"), rows)
+
+
 def turns(pixels, n, width, seed):
     """Return two walks of windows: n steps round a panorama, and the same half a step aside, darker, with noise."""
     ring, step = np.hstack([pixels, pixels[:, :width]]), pixels.shape[1] // n
@@ -336,7 +372,7 @@ def size(results, n=100_000):
 
 
 def main():
-    parts = {"gardens": gardens, "tower": tower, "panning": panning, "size": size}
+    parts = {"gardens": gardens, "tower": tower, "panning": panning, "rules": rules, "size": size}
     chosen = [name for name in sys.argv[1:] if name in parts] or list(parts)
     warnings.simplefilter("ignore")
     results = Results(JSON, MINUTES)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 SITE = ROOT / "docs" / "_build" / "html"
 SCREENS = {"desktop": (1280, 860), "phone": (390, 844)}
 PAGES = ("index", "gallery/index", "gallery/plot_scene", "guide/reading", "coming-from/lda", "explanation/model")
-PAGES += ("reference/api/countinggrids.CountingGrid", "reference/commands", "maps", "results")
+PAGES += ("reference/api/countinggrids.CountingGrid", "reference/commands", "maps", "experiments/index")
 
 
 def take(browser: Any, name: str, output: Path) -> list[str]:

@@ -124,8 +124,10 @@ def test_a_table_and_its_picture_are_two_files(folder):
 def test_reports_and_data_sets_are_not_replaced(folder):
     Path("out").mkdir()
     assert "are the same file" in refused("reproduce", "trees", "-o", "out", "--data", "out", "--quick")
-    said = refused("reproduce", "trees", "-o", "out", "--results", "out/trees.md", "--quick")
-    assert "--results out/trees.md and the report out/trees.md are the same file" in said
+    said = refused("reproduce", "trees", "-o", "out", "--results", "out", "--quick")
+    assert "--results out and --output out are the same file" in said
+    Path("results.md").write_text("old")
+    assert "must be a folder, but it is a file" in refused("reproduce", "trees", "--results", "results.md", "--quick")
 
 
 @pytest.mark.parametrize("kind", ["images", "frames", "text"])

@@ -32,7 +32,7 @@ from countinggrids.reproduce import (
 from countinggrids.reproduce import experiment as experiments
 from countinggrids.reproduce import problem as problems
 from countinggrids.reproduce.experiment import Experiment, source_digest
-from countinggrids.reproduce.report import Report, Table, comparison_table, mean_and_spread, page
+from countinggrids.reproduce.report import Report, Table, comparison_table, mean_and_spread, write_pages
 
 RUN = CliRunner()
 
@@ -131,31 +131,52 @@ def test_a_report_is_read_as_it_was_written(tmp_path):
     assert Report.load(tmp_path / "x.json") == report
     assert "`countinggrids reproduce x --splits 3`, at commit abc, 2 minutes" in report.text()
     assert "| a | b |\n| --- | --- |\n| 1 | 2 |" in (tmp_path / "x.md").read_text()
-    assert page(tmp_path, ["missing", "x"]).count("## An x") == 1
 
 
-def test_a_page_keeps_what_the_folder_has_no_report_of(tmp_path):
+def test_a_page_stays_where_there_is_no_report(tmp_path):
+    reports, pages = tmp_path / "reports", tmp_path / "pages"
+    reports.mkdir()
     for name in ("x", "y"):
-        Report(name, f"An {name}", "Data: none.", [], ["A note."]).save(tmp_path)
-    before = page(tmp_path, ["x", "y"])
-    before = before.replace("\n## An y", "\n### More of it\n\nAs was found.\n\n## An y")
-    (tmp_path / "x.json").unlink()
-    assert page(tmp_path, ["x", "y"], before) == before
-    Report("y", "An y", "Data: others.", []).save(tmp_path)
-    after = page(tmp_path, ["x", "y"], before)
-    assert (after.count("Data: none."), after.count("Data: others."), after.count("## An y")) == (1, 1, 1)
-    assert "As was found." in after.partition("## An y")[0]
+        Report(name, f"An {name}", "Data: none.", [], ["A note."]).save(reports)
+    write_pages(reports, ["missing", "x", "y"], pages)
+    assert sorted(path.name for path in pages.iterdir()) == ["x.json", "x.md", "y.json", "y.md"]
+    assert (pages / "x.md").read_text().startswith("# An x\n")
+    assert Report.load(pages / "x.json") == Report.load(reports / "x.json")
+    (reports / "x.json").unlink()
+    Report("y", "An y", "Data: others.", []).save(reports)
+    write_pages(reports, ["x", "y"], pages)
+    assert "Data: none." in (pages / "x.md").read_text()
+    assert "Data: others." in (pages / "y.md").read_text()
 
 
 def test_a_page_keeps_what_was_written_by_hand(tmp_path):
-    Report("x", "An x", "Data: none.", []).save(tmp_path)
-    before = page(tmp_path, ["x"]) + "\n### Discussion\n\nWritten by hand.\n\n### More\n\nThis too.\n"
-    Report("x", "An x", "Data: others.", []).save(tmp_path)
-    after = page(tmp_path, ["x"], before)
+    reports, pages = tmp_path / "reports", tmp_path / "pages"
+    reports.mkdir()
+    Report("x", "An x", "Data: none.", []).save(reports)
+    write_pages(reports, ["x"], pages)
+    path = pages / "x.md"
+    path.write_text(path.read_text() + "\n## Discussion\n\nWritten by hand.\n\n## More\n\nThis too.\n")
+    Report("x", "An x", "Data: others.", []).save(reports)
+    write_pages(reports, ["x"], pages)
+    after = path.read_text()
     assert "Data: others." in after
     assert "Data: none." not in after
-    assert after.endswith("\n\n### Discussion\n\nWritten by hand.\n\n### More\n\nThis too.\n")
-    assert page(tmp_path, ["x"], after) == after
+    assert after.endswith("\n\n## Discussion\n\nWritten by hand.\n\n## More\n\nThis too.\n")
+    write_pages(reports, ["x"], pages)
+    assert path.read_text() == after
+
+
+def test_a_figure_that_shows_data_is_not_published(tmp_path):
+    reports, pages = tmp_path / "reports", tmp_path / "pages"
+    reports.mkdir()
+    for name in ("curve", "photo"):
+        (reports / f"{name}.png").write_bytes(name.encode())
+        Report(name, name, "", [], picture=f"{name}.png", shows_data=name == "photo").save(reports)
+    write_pages(reports, ["curve", "photo"], pages)
+    assert (pages / "curve.png").read_bytes() == b"curve"
+    assert "(curve.png)" in (pages / "curve.md").read_text()
+    assert not (pages / "photo.png").exists()
+    assert "png" not in (pages / "photo.md").read_text()
 
 
 def test_values_are_in_percent():
@@ -461,7 +482,7 @@ def test_scales_classify_stripes(experiment, rng, tmp_path):
 
 
 def test_the_command_writes_report_picture_and_page(tmp_path):
-    results = tmp_path / "results.md"
+    results = tmp_path / "pages"
     arguments = ["reproduce", "station", "--quick", "-o", str(tmp_path / "out"), "--results", str(results)]
     first = RUN.invoke(app, arguments)
     assert first.exit_code == 0, first.output
@@ -473,8 +494,8 @@ def test_the_command_writes_report_picture_and_page(tmp_path):
     assert values["counting grid"] == max(values.values())
     assert table["reference"] == "counting grid"
     assert all(each["mean"] <= 0 for each in table["differences"]["log p of D, per feature"].values())
-    assert results.read_text().startswith("# Results\n")
-    assert first.stdout.strip() in results.read_text()
+    assert first.stdout.strip() in (results / "station.md").read_text()
+    assert (results / "station.png").is_file()
     began = time.perf_counter()
     assert RUN.invoke(app, arguments).stdout == first.stdout
     assert time.perf_counter() - began < 5

@@ -26,7 +26,7 @@ def reproduce(
     splits: Annotated[int, typer.Option(min=1, help="Number of random splits or seeds.")] = 5,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached steps.")] = False,
     results: Annotated[
-        Path | None, typer.Option(help="A page for all reports of the folder; its other sections stay.")
+        Path | None, typer.Option(help="Folder of pages, one for each report; what is written by hand there stays.")
     ] = None,
     as_json: common.Json = False,
 ) -> None:
@@ -34,14 +34,14 @@ def reproduce(
     with common.errors():
         from sklearn.exceptions import ConvergenceWarning
 
-        from countinggrids.data import container
-        from countinggrids.reproduce import NAMES, page
+        from countinggrids.reproduce import NAMES, write_pages
         from countinggrids.reproduce import reproduce as run
 
         if data is not None and not data.is_dir():
             raise ValueError(f"--data={data} must be a folder; correct --data or COUNTINGGRIDS_DATA.")
-        reports = [("the report", output / f"{each}.{kind}") for each in NAMES for kind in ("json", "md", "png")]
-        common.check_apart([("--data", data), *reports], [("--output", output), ("--results", results)])
+        common.check_apart([("--data", data)], [("--output", output), ("--results", results)])
+        if results is not None and results.is_file():
+            raise ValueError(f"--results={results} must be a folder, but it is a file; name a folder for the pages.")
         warnings.simplefilter("ignore", ConvergenceWarning)
         options: dict[str, Any] = {"data": data, "is_quick": quick, "n_splits": splits, "is_fresh": fresh}
         output.mkdir(parents=True, exist_ok=True)
@@ -49,5 +49,4 @@ def reproduce(
             report = run(each, output, **options, log=common.log, progress=progress.spinner)
             print(json.dumps(asdict(report)) if as_json else report.text(), flush=True)
         if results is not None:
-            before = results.read_text(encoding="utf-8") if results.is_file() else ""
-            container.write_text(results, page(output, NAMES, before))
+            write_pages(output, NAMES, results)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from countinggrids.reproduce.experiment import Experiment
-from countinggrids.reproduce.report import Report, page
+from countinggrids.reproduce.report import Report, write_pages
 
 NAMES = ("station", "trees", "figure2", "scenes15", "indoor67", "places", "sequences", "clustering", "panning")
 
-__all__ = ["NAMES", "Experiment", "Report", "page", "reproduce"]
+__all__ = ["NAMES", "Experiment", "Report", "reproduce", "write_pages"]
 
 
 def reproduce(

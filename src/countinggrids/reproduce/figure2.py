@@ -46,7 +46,7 @@ def run(experiment: Experiment) -> Report:
         f"Bags of {SECTIONS[0]}x{SECTIONS[1]} sections, grid {GRID[0]}x{GRID[1]}, window {WINDOW[0]}x{WINDOW[1]}, "
         "default settings. Overlapping textons are averaged; of labels the most likely one of each cell is shown."
     ]
-    return Report("figure2", "Grids of textons and of labels", data, [table], notes, "figure2.png")
+    return Report("figure2", "Grids of textons and of labels", data, [table], notes, "figure2.png", shows_data=True)
 
 
 def _panel(part: Any, images: list[Any], collection: Collection, model: CountingGrid) -> None:

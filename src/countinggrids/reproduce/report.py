@@ -1,7 +1,7 @@
 """Reports of experiments: tables with the values of the paper beside ours, paired differences, and the protocol."""
 
 import json
-import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,15 +11,6 @@ import numpy as np
 
 from countinggrids.data import container
 
-HEADING = """# Results
-
-Tables and protocols on this page are written by `countinggrids reproduce NAME --results docs/results.md`, one
-experiment after the other; each section names its command. What stands under headings of the third level is written by
-hand, and kept. Times and memory are in [benchmarks.md](benchmarks.md). Settings are chosen on training data only, or
-fixed; where that is not wholly so, the section says it. Values are means and standard deviations over random splits or
-seeds, where there are several; differences are paired by split. The paper is A. Perina and N. Jojic, "Capturing spatial
-interdependence in image features".
-"""
 Scores = Mapping[str, Mapping[str, Sequence[float]]]
 """For each measure and each model the value of every split."""
 
@@ -83,6 +74,8 @@ class Report:
         Whether it is the small version.
     n_splits : int, default=0
         Number of random splits, or seeds.
+    shows_data : bool, default=False
+        Whether the figure shows parts of the data, so that it does not go into published pages.
     """
 
     name: str
@@ -95,15 +88,16 @@ class Report:
     seconds: float = 0.0
     is_quick: bool = False
     n_splits: int = 0
+    shows_data: bool = False
 
     def text(self) -> str:
-        """Return the report as a section of a Markdown page."""
+        """Return the report as a Markdown page."""
         kind = "quick version, " if self.is_quick else ""
         options = " --quick" if self.is_quick else f" --splits {self.n_splits}"
         commits = ", ".join(self.commits) or "unknown"
         made = f"`countinggrids reproduce {self.name}{options}`, {kind}at commit {commits}, "
         made += f"{self.seconds / 60:.0f} minutes" if self.seconds >= 90 else f"{self.seconds:.0f} seconds"
-        parts = [f"## {self.title}", f"{made}. {self.data}", *(table.text() for table in self.tables)]
+        parts = [f"# {self.title}", f"{made}. {self.data}", *(table.text() for table in self.tables)]
         return "\n\n".join([*parts, *self.notes]) + "\n"
 
     def save(self, folder: Path) -> None:
@@ -188,33 +182,31 @@ def _summary(differences: Any) -> dict[str, float | None]:
     }
 
 
-def page(folder: Path, names: Sequence[str], before: str = "") -> str:
-    """Join the reports of a folder to one page.
+def write_pages(reports: Path, names: Sequence[str], pages: Path) -> None:
+    """Write a page for each report of a folder, with its JSON and its figure beside it.
 
     Parameters
     ----------
-    folder : Path
+    reports : Path
         Folder of the reports.
     names : sequence of str
-        Experiments in the order of the page.
-    before : str, default=""
-        The page as it was. Its sections are kept where the folder has no report, and what stands under headings of the
-        third level, written by hand, is kept in any case.
-
-    Returns
-    -------
-    page : str
-        Markdown.
+        Experiments. Pages of those without a report stay as they are.
+    pages : Path
+        Folder of the pages. What stands under headings of the second level, written by hand, is kept.
     """
-    sections = {}
-    for section in re.split(r"\n(?=## )", before):
-        if match := re.search(r"`countinggrids reproduce (\w+)", section):
-            sections[match[1]] = section.rstrip("\n") + "\n"
+    pages.mkdir(parents=True, exist_ok=True)
     for name in names:
-        if (path := folder / f"{name}.json").is_file():
-            _, heading, by_hand = sections.get(name, "").partition("\n### ")
-            sections[name] = Report.load(path).text() + heading + by_hand
-    return "\n".join([HEADING, *(sections[name] for name in names if name in sections)])
+        if not (reports / f"{name}.json").is_file():
+            continue
+        report, path = Report.load(reports / f"{name}.json"), pages / f"{name}.md"
+        before = path.read_text(encoding="utf-8") if path.is_file() else ""
+        _, heading, by_hand = before.partition("\n## ")
+        text = report.text()
+        if report.picture and not report.shows_data:
+            shutil.copyfile(reports / report.picture, pages / report.picture)
+            text += f"\n![{report.title}]({report.picture})\n"
+        container.write_text(path, text + heading + by_hand)
+        shutil.copyfile(reports / f"{name}.json", pages / f"{name}.json")
 
 
 def figure(width: float, height: float) -> Any:

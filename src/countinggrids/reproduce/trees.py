@@ -64,7 +64,7 @@ def run(experiment: Experiment) -> Report:
         "shows pictures and no values."
     ]
     table = comparison_table("Layout reconstruction", scores, CASES[0].name)
-    return Report("trees", "A drawing from fifty histograms", data, [table], notes, "trees.png")
+    return Report("trees", "A drawing from fifty histograms", data, [table], notes, "trees.png", shows_data=True)
 
 
 def _scene(experiment: Experiment) -> tuple[demo.Scene, str]:
