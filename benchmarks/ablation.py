@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 import countinggrids as cg
 from common import dense_bags, table, text_bags
-from countinggrids.core import buffers, pieces, torus
+from countinggrids.core import pieces
 from countinggrids.kernels import native, tuning
 from countinggrids.reproduce import demo
 
@@ -62,10 +62,6 @@ def no_sparse_products():
     _retune(dense_from=0.0)
 
 
-def no_compiled_window_sums():
-    torus._compiled.clear()
-
-
 def no_feature_pieces():
     pieces.PLANE_ENTRIES = 2**60
 
@@ -74,22 +70,10 @@ def no_compiled_loops():
     native.library = lambda: None
 
 
-def no_compiled_loops_nor_band_sums():
-    no_compiled_loops()
-    torus.LONGEST_BAND = 0
-
-
-def no_reused_memory():
-    buffers.SMALLEST = 2**60
-
-
 SWITCHES = {
     "sparse products": no_sparse_products,
-    "compiled window sums": no_compiled_window_sums,
     "pieces of features": no_feature_pieces,
     "compiled loops": no_compiled_loops,
-    "compiled loops and band sums": no_compiled_loops_nor_band_sums,
-    "reused memory": no_reused_memory,
 }
 
 

@@ -4,16 +4,6 @@ import numpy as np
 import pytest
 
 from countinggrids.core import torus
-from countinggrids.kernels import native
-
-
-@pytest.fixture(autouse=True, params=["compiled", "plain"])
-def sums(request, monkeypatch):
-    """Window sums by the compiled loops, however small the planes are, and by NumPy alone."""
-    if request.param == "compiled" and native.library() is None:
-        pytest.skip("built without compiled loops")
-    monkeypatch.setattr(native, "SMALLEST_SUM", 0)
-    monkeypatch.setattr(torus, "_compiled", [native.sum_windows] if request.param == "compiled" else [])
 
 
 @pytest.mark.parametrize("grid", [(7,), (6, 5), (3, 4, 5), (70,), (3, 70), (130, 2)])

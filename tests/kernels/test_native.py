@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import countinggrids as cg
-from countinggrids.core import arrays, buffers, torus
+from countinggrids.core import arrays
 from countinggrids.kernels import native
 from countinggrids.kernels.counts import SparseCounts, SparseProducts, as_counts
 from countinggrids.kernels.threads import Threads
@@ -25,18 +25,6 @@ needs_loops = pytest.mark.skipif(native.library() is None, reason="the loops are
 @pytest.fixture
 def no_library(monkeypatch):
     monkeypatch.setattr(native, "library", lambda: None)
-
-
-@needs_loops
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("grid", "window"), [((300,), (7,)), ((40, 33), (8, 5)), ((16, 20, 9), (3, 20, 1))])
-@pytest.mark.parametrize("is_covering", [False, True])
-def test_windows_are_summed_as_numpy_sums_them(rng, monkeypatch, dtype, grid, window, is_covering):
-    planes = rng.random((20, *grid)).astype(dtype)
-    compiled = native.sum_windows(planes, window, is_covering)
-    monkeypatch.setattr(torus, "_compiled", [])
-    expected = (torus.covering_sum if is_covering else torus.window_sum)(planes.astype("float64"), window)
-    np.testing.assert_allclose(compiled, expected, rtol=1e-5 if dtype == "float32" else 1e-12)
 
 
 @needs_loops
@@ -108,15 +96,3 @@ def test_rows_have_room_for_a_vector_and_do_not_alias():
         assert native.is_padded(table)
         assert native.stride_of(table) * 4 // 64 % 2 == 1
     assert not native.is_padded(np.zeros((3, 17), np.float32))
-
-
-def test_memory_is_used_again_once_its_array_and_all_views_are_gone():
-    with buffers.reused():
-        array = buffers.empty((2**20,), np.float32)
-        view, address = array[5:], array.ctypes.data
-        del array
-        other = buffers.empty((2**20,), np.float32)
-        assert other.ctypes.data != address
-        del view
-        assert buffers.empty((2**20,), np.float32).ctypes.data == address
-    assert not buffers._buffers.free

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from countinggrids.core import buffers
-
 Array = NDArray[Any]
 """Type of an array. Functions that use `namespace` accept torch tensors too."""
 WITHOUT_FLOAT64 = ("mps",)
@@ -108,7 +106,7 @@ def padded_rows(n_rows: int, width: int, dtype: Any, is_zero: bool = False) -> A
     """
     line = 64 // np.dtype(dtype).itemsize
     n_lines = -(-width // VECTOR) * VECTOR // line
-    table = buffers.empty((n_rows, (n_lines + 1 - n_lines % 2) * line), dtype)
+    table = np.empty((n_rows, (n_lines + 1 - n_lines % 2) * line), dtype)
     if is_zero:
         table[:] = 0
     return table[:, :width]

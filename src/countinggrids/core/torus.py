@@ -4,32 +4,12 @@ Arrays here are *planes*: leading axes of any kind, then the axes of the grid. E
 """
 
 import itertools
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from math import prod
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from countinggrids.core.arrays import Array, is_numpy, namespace
-
-LONGEST_BAND = 64
-"""Up to this length of an axis a product with a band matrix beats adding shifted copies, whatever the window."""
-Sum = Callable[[Array, tuple[int, ...], bool], Array | None]
-"""Sums windows of NumPy planes, or the windows that cover a cell; None leaves it to the functions here."""
-_compiled: list[Sum] = []
-
-
-def use_compiled(sum_windows: Sum) -> None:
-    """Sum NumPy planes by compiled loops: `kernels.native` passes its own."""
-    _compiled[:] = [sum_windows]
-
-
-def _compiled_sum(planes: Array, window: Sequence[int], is_covering: bool) -> Array | None:
-    if not _compiled or not is_numpy(planes) or all(length == 1 for length in window):
-        return None
-    return _compiled[0](planes, tuple(window), is_covering)
+from countinggrids.core.arrays import Array, namespace
 
 
 def window_sum(planes: Array, window: Sequence[int]) -> Array:
@@ -49,26 +29,18 @@ def window_sum(planes: Array, window: Sequence[int]) -> Array:
     sums : ndarray or tensor of shape (..., *grid)
         Sum over the window at each cell.
     """
-    sums = _compiled_sum(planes, window, is_covering=False)
-    if sums is not None:
-        return sums
     for axis, length in zip(range(-len(window), 0), window, strict=True):
         if length > 1:
-            is_short = planes.shape[axis] <= LONGEST_BAND
-            planes = _band_sum(planes, length, axis) if is_short else _doubling_sum(planes, length, axis)
+            planes = _sum_runs([planes, _cut(planes, axis, 0, length - 1)], length, axis)
     return planes
 
 
 def covering_sum(planes: Array, window: Sequence[int]) -> Array:
     """Sum, for every cell i, the values at all corners k whose window covers i (the adjoint of `window_sum`)."""
-    sums = _compiled_sum(planes, window, is_covering=True)
-    if sums is not None:
-        return sums
     for axis, length in zip(range(-len(window), 0), window, strict=True):
-        if length > 1 and planes.shape[axis] <= LONGEST_BAND:
-            planes = _band_sum(planes, length, axis, is_covering=True)
-        elif length > 1:
-            planes = namespace(planes).roll(_doubling_sum(planes, length, axis), length - 1, axis=axis)
+        if length > 1:
+            size = planes.shape[axis]
+            planes = _sum_runs([_cut(planes, axis, size - length + 1, size), planes], length, axis)
     return planes
 
 
@@ -87,30 +59,11 @@ def displacement(start: ArrayLike, end: ArrayLike, grid: Sequence[int]) -> Array
     return way - lengths * np.round(way / lengths)
 
 
-def _band_sum(planes: Array, length: int, axis: int, is_covering: bool = False) -> Array:
-    """Sum runs of neighbors along one axis as a matrix product."""
-    size = planes.shape[axis]
-    band = _band(size, length, namespace(planes), planes.dtype, planes.device)
-    if is_covering:
-        band = band.T
-    if axis == -1:
-        return (planes.reshape(-1, size) @ band.T).reshape(planes.shape)
-    tail = prod(planes.shape[axis + 1 :])
-    return (band @ planes.reshape(-1, size, tail)).reshape(planes.shape)
-
-
-@lru_cache(maxsize=64)
-def _band(size: int, length: int, xp: Any, dtype: Any, device: Any) -> Array:
-    places = xp.arange(size, device=device)
-    return xp.astype((places - places[:, None]) % size < length, dtype)
-
-
-def _doubling_sum(planes: Array, length: int, axis: int) -> Array:
-    """Sum runs of neighbors along one axis by adding shifted copies in doubling strides."""
-    size = planes.shape[axis]
-    run = namespace(planes).concat([planes, _cut(planes, axis, 0, length - 1)], axis=axis)
+def _sum_runs(parts: list[Array], length: int, axis: int) -> Array:
+    """Sum runs of neighbors along one axis of joined planes by adding shifted copies in doubling strides."""
+    run = namespace(parts[0]).concat(parts, axis=axis)
+    size, done = run.shape[axis] - length + 1, 0
     pieces = []
-    done = 0
     for stride in (2**bit for bit in range(length.bit_length())):
         if length & stride:
             pieces.append(_cut(run, axis, done, done + size))

@@ -100,61 +100,6 @@ CLONES void NAME(paint)(
     }
 }
 
-/* Sum runs of `length` neighbors along the middle axis of (n_outer, size, n_inner), in place, by adding copies that are
-   shifted by 1, 2, 4, ... No sums are ever subtracted. `run` and `sum` hold (size + length - 1) * n_inner items. */
-static inline __attribute__((always_inline)) void NAME(sum_axis)(
-    REAL *plane, int64_t n_outer, int64_t size, int64_t n_inner, int64_t length, int is_covering, REAL *run, REAL *sum)
-{
-    const int64_t whole = size * n_inner, extra = (length - 1) * n_inner;
-    for (int64_t outer = 0; outer < n_outer; outer++, plane += whole) {
-        int64_t held = whole + extra, done = 0;
-        if (is_covering) {
-            memcpy(run, plane + whole - extra, extra * sizeof(REAL));
-            memcpy(run + extra, plane, whole * sizeof(REAL));
-        } else {
-            memcpy(run, plane, whole * sizeof(REAL));
-            memcpy(run + whole, plane, extra * sizeof(REAL));
-        }
-        for (int64_t stride = 1; stride <= length; stride *= 2) {
-            if (length & stride) {
-                const REAL *part = run + done * n_inner;
-                if (done == 0)
-                    memcpy(sum, part, whole * sizeof(REAL));
-                else
-                    for (int64_t i = 0; i < whole; i++)
-                        sum[i] += part[i];
-                done += stride;
-            }
-            if (done < length) {
-                held -= stride * n_inner;
-                for (int64_t i = 0; i < held; i++)
-                    run[i] += run[i + stride * n_inner];
-            }
-        }
-        memcpy(plane, sum, whole * sizeof(REAL));
-    }
-}
-
-/* Sum over the window at every cell of some planes, or over the windows that cover it, in place. */
-CLONES void NAME(sum_windows)(
-    REAL *planes, int64_t n_planes, int64_t stride, int64_t n_axes, const int64_t *grid, const int64_t *window,
-    int64_t is_covering, REAL *scratch)
-{
-    int64_t n_cells = 1;
-    for (int64_t axis = 0; axis < n_axes; axis++)
-        n_cells *= grid[axis];
-    for (int64_t z = 0; z < n_planes; z++) {
-        int64_t n_outer = 1;
-        for (int64_t axis = 0; axis < n_axes; axis++) {
-            const int64_t n_inner = n_cells / n_outer / grid[axis];
-            if (window[axis] > 1)
-                NAME(sum_axis)(planes + z * stride, n_outer, grid[axis], n_inner, window[axis], is_covering, scratch,
-                               scratch + 2 * n_cells);
-            n_outer *= grid[axis];
-        }
-    }
-}
-
 /* rows[i, j] += min(value, others[column, j]) for the entries of each sparse row i. */
 CLONES void NAME(add_minima)(
     const int64_t *ends, const int32_t *columns, const REAL *values, int64_t n_rows, const REAL *others, int64_t n_others,

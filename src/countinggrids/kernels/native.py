@@ -6,20 +6,15 @@ Without them the same sums are made by NumPy and SciPy: equal to rounding, and s
 import ctypes
 import warnings
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from countinggrids.core import torus
 from countinggrids.core.arrays import VECTOR, Array
-from countinggrids.core.geometry import Shape
 
 LIBRARY = Path(__file__).with_name("_loops.library")
 """Where `tools/build_kernels.py` puts the compiled loops."""
-SMALLEST_SUM = 2**12
-"""Values below which NumPy sums windows sooner than a call takes."""
 
 
 @lru_cache
@@ -57,20 +52,3 @@ def is_padded(table: Array) -> bool:
     """Return whether loops may work on the rows of a table, (n_rows, width): see `arrays.padded_rows`."""
     width = -(-table.shape[1] // VECTOR) * VECTOR
     return len(table) == 0 or (table.strides[1] == table.itemsize and stride_of(table) >= width)
-
-
-def sum_windows(planes: Array, window: Shape, is_covering: bool) -> Array | None:
-    """Sum the window at every cell, or those that cover it: `torus.window_sum` and `torus.covering_sum`, compiled."""
-    grid = planes.shape[-len(window) :]
-    if planes.dtype.name not in ("float32", "float64") or planes.size < SMALLEST_SUM or library() is None:
-        return None
-    sums = np.array(planes, order="C")
-    n_cells = prod(grid)
-    shapes = np.array([grid, window], np.int64)
-    scratch = np.empty(3 * n_cells, sums.dtype)
-    rest = (sums.size // n_cells, n_cells, len(grid), shapes[0], shapes[1], int(is_covering), scratch)
-    call("sum_windows", sums.dtype, sums, *rest)
-    return sums
-
-
-torus.use_compiled(sum_windows)

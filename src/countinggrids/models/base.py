@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from countinggrids import backends
-from countinggrids.core import buffers, em, steps
+from countinggrids.core import em, steps
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.core.geometry import Geometry
 from countinggrids.data import validation
@@ -158,7 +158,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         task = FitTask(self, data, lambda now: {**self._fitted(now.fetched(), geometry), "fingerprint_": fingerprint})
         bags = (table, weights, n_features)
         shown = progress.shown(self.verbose, lambda: self._plan(self, geometry, *bags))
-        with shown as show, runs, one_blas_thread(), buffers.reused():
+        with shown as show, runs, one_blas_thread():
             watch = combined(callback, task, show)
             results = (
                 self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
