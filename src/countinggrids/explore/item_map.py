@@ -155,7 +155,9 @@ class ItemMap:
         parts: list[tuple[Array, Array, Array]] = []
         everywhere = []
         for first, h in self.histograms():
-            everywhere.append(relevance.mean_histogram(h.T, self.usage))
+            # Summed in double precision, so that equally distinctive words come in the same order in any block.
+            mean = relevance.mean_histogram(h.T.astype(np.float64), self.usage)
+            everywhere.append(mean.astype(h.dtype))
             scores = relevance.relevance(h.T, everywhere[-1])
             numbers = np.broadcast_to(np.arange(first, first + len(h)), scores.shape)
             parts = [_most_distinctive([*parts, (scores, numbers, h.T)])]

@@ -31,6 +31,7 @@ PAPER: dict[str, float | None] = {
     "hybrid, matched 1x1": 86.6,
     "feature epitome": 69.93,
     "elastic grid 4x4": None,
+    "counting grid 1x1, embedding start": None,
     "nearest neighbor, roots 1x1": None,
     "nearest neighbor, roots 2x1": None,
     "nearest neighbor, roots 4x4": None,
@@ -104,6 +105,10 @@ def _of_bags(name: str, bags: Any, seed: int, is_quick: bool, folds: Any) -> tup
         "counting grid 4x1": (ROWS, lambda: CountingGrid((GRID, GRID), WINDOW, ROWS, **options)),
         "hybrid, matched 1x1": (FINE, lambda: HybridEpitome((GRID, GRID), WINDOW, **options)),
         "elastic grid 4x4": (FINEST, lambda: ElasticGrid((GRID, GRID), WINDOW, FINEST, slack=1, **options)),
+        "counting grid 1x1, embedding start": (
+            1,
+            lambda: CountingGrid((GRID, GRID), WINDOW, **options | {"init": "embedding", "anneal": "auto"}),
+        ),
         "nearest neighbor, roots 1x1": (1, lambda: nearest(RootBags())),
         "nearest neighbor, roots 2x1": ((2, 1), lambda: nearest(RootBags())),
         "nearest neighbor, roots 4x4": (FINEST, lambda: nearest(RootBags())),

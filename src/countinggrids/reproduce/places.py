@@ -23,7 +23,13 @@ PAPER: dict[str, float | None] = {
     "spatial pyramid kernel 4x4": 52.76,
 }
 PANELS = {
-    "1x1": ("mixture", "LDA", "counting grid 1x1, three averaged", "counting grid 1x1, three sizes averaged"),
+    "1x1": (
+        "mixture",
+        "LDA",
+        "componential grid 1x1",
+        "counting grid 1x1, three averaged",
+        "counting grid 1x1, three sizes averaged",
+    ),
     "rows": ("counting grid 2x1, three averaged", "counting grid in rows, three sizes averaged"),
     "2x2": ("counting grid 2x2, three averaged", "counting grid 2x2, three sizes averaged"),
     "4x4": (
@@ -38,6 +44,7 @@ PANELS = {
 FEW = (
     *PAPER,
     "elastic grid 4x4",
+    "componential grid 1x1",
     "counting grid 1x1, three sizes averaged",
     *PANELS["rows"],
     *STANDING,

@@ -103,13 +103,21 @@ def _problem(
 
 
 def bagged(
-    items: Items, train: Array, test: Array, sift: DenseSIFT, book: Codebook, sections: Any = FINEST
+    items: Items,
+    train: Array,
+    test: Array,
+    sift: DenseSIFT,
+    book: Codebook,
+    sections: Any = FINEST,
+    is_mirrored: bool = True,
 ) -> tuple[Collection, Collection]:
-    """Fit a codebook; return the bags of the training images, mirrored ones too, and of the test images."""
+    """Fit a codebook; return the bags of the training images, mirrored ones too by default, and of the test images."""
     paths = [items.path(i) for i in train]
     book.fit(sift.transform(paths))
     bag = partial(Collection.from_images, steps=[sift, book], sections=sections)
-    training = Collection.join([bag(items.take(train)), bag(items.take(train), images=mirrored(paths))])
+    training = bag(items.take(train))
+    if is_mirrored:
+        training = Collection.join([training, bag(items.take(train), images=mirrored(paths))])
     return training, bag(items.take(test))
 
 

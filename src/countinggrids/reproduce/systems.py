@@ -13,7 +13,14 @@ from sklearn.svm import SVC
 from countinggrids.baselines import LDA, HistogramSVM, ReconfigurableBags, RootBags, Tessellated, TfidfBags
 from countinggrids.meta import BagCoarsener, BagScaler, GridClassifier
 from countinggrids.meta.candidates import Candidate
-from countinggrids.models import ComponentialGrid, ElasticGrid, HybridEpitome, MixtureOfUnigrams, SpatialBagOfWords
+from countinggrids.models import (
+    ComponentialGrid,
+    CountingGrid,
+    ElasticGrid,
+    HybridEpitome,
+    MixtureOfUnigrams,
+    SpatialBagOfWords,
+)
 from countinggrids.reproduce import whole_maps
 from countinggrids.reproduce.problem import FINE, FINEST, TOKENS, Problem, fit_grids, mean_kernel
 
@@ -196,6 +203,15 @@ def elastic(sections: int) -> System:
     return predict
 
 
+def embedded(problem: Problem) -> Predictions:
+    """Return plain grids with the selected settings that start from the distances between the bags of a class."""
+    best = problem.grids[1].best
+    grid = CountingGrid(best.grid, best.window, init="embedding", anneal=problem.anneal if problem.is_quick else "auto")
+    scaled = (BagCoarsener(1, FINEST), BagScaler(TOKENS, best.power))
+    model = make_pipeline(*scaled, GridClassifier(grid, random_state=0))
+    return model.fit(problem.X, problem.y).predict(problem.X_test), problem.grids[1].settings
+
+
 def ensemble(problem: Problem) -> Predictions:
     """Average the log-likelihoods of all grids and of spatial bags of words."""
     spatial = make_pipeline(BagScaler(TOKENS, problem.powers[0]), SpatialBagOfWords(2, sections=FINEST, anneal=None))
@@ -239,6 +255,7 @@ SYSTEMS: dict[str, System] = {
     "counting grid 1x1": grids(1, "single"),
     "counting grid 2x2": grids(2, "single"),
     "counting grid 4x4": grids(4, "single"),
+    "counting grid 1x1, embedding start": embedded,
     "componential grid 1x1": with_search(ComponentialGrid((8, 8), (3, 3), max_iter=100), 1, {}),
     "elastic grid 2x2": elastic(2),
     "elastic grid 4x4": elastic(4),
