@@ -256,7 +256,9 @@ SYSTEMS: dict[str, System] = {
     "counting grid 2x2": grids(2, "single"),
     "counting grid 4x4": grids(4, "single"),
     "counting grid 1x1, embedding start": embedded,
-    "componential grid 1x1": with_search(ComponentialGrid((8, 8), (3, 3), max_iter=100), 1, {}),
+    "componential grid 1x1": with_search(
+        ComponentialGrid((8, 8), (3, 3), max_iter=60), 1, {"alpha": [50.0, 20.0, 200.0]}
+    ),
     "elastic grid 2x2": elastic(2),
     "elastic grid 4x4": elastic(4),
     "hybrid, matched 1x1": hybrid(1),
