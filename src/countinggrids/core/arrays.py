@@ -14,6 +14,9 @@ Array = NDArray[Any]
 WITHOUT_FLOAT64 = ("mps",)
 """Types of devices that do not support float64."""
 
+NEARLY_ZERO = 0.9
+"""Power of the smallest normal number that counts as 0: products with weights and priors stay normal."""
+
 VECTOR = 16
 """Items that compiled loops work on at a time, and may read or write behind the end of a padded row."""
 
@@ -82,6 +85,30 @@ def summed(array: Any, axis: int) -> Array:
     xp = namespace(array)
     dtype = array.dtype if array.device.type in WITHOUT_FLOAT64 else xp.float64
     return fetched(xp.sum(array, axis=axis, dtype=dtype)).astype(np.float64)
+
+
+def exp_in_place(logs: Any) -> Any:
+    """Replace logarithms of at most 0 by their exponentials, in place; the smallest ones become 0.
+
+    Numbers below the smallest normal one are left out: processors take a hundred times as long for them, and most cells
+    have so small a posterior once a layout has formed.
+
+    Parameters
+    ----------
+    logs : ndarray or tensor
+        The logarithms, overwritten.
+
+    Returns
+    -------
+    values : ndarray or tensor
+        The same memory.
+    """
+    xp = namespace(logs)
+    lowest = NEARLY_ZERO * np.log(float(xp.finfo(logs.dtype).smallest_normal))
+    xp.maximum(logs, like(logs, np.asarray(lowest)), out=logs)
+    values = xp.exp(logs, out=logs)
+    values *= values > 2 * np.exp(lowest)
+    return values
 
 
 def padded_rows(n_rows: int, width: int, dtype: Any, is_zero: bool = False) -> Array:

@@ -152,7 +152,7 @@ class Springs:
         for slip in self.slips:
             xp.subtract(self.view(padded, slip), best, out=term)
             term += float(self.log_slip[(section, *slip)])
-            total += xp.exp(term, out=term)
+            total += arrays.exp_in_place(term)
         total = xp.log(total, out=total)
         total += best
         return total
@@ -164,7 +164,7 @@ class Springs:
         for slip in self.slips:
             xp.subtract(self.view(padded, slip), m, out=difference)
             difference += float(self.log_slip[(section, *slip)])
-            r = xp.exp(difference, out=difference)
+            r = arrays.exp_in_place(difference)
             r *= q
             slips[slip] += float(arrays.summed(r.reshape(-1), axis=0))
             here = self.view(canvas, slip)
@@ -317,7 +317,7 @@ def _log_sum_along(planes: Array, axis: int, length: int, log_rho: Array) -> Arr
     for d, value in enumerate(log_rho.tolist()):
         xp.subtract(_along(planes, axis, d, length), best, out=term)
         term += value
-        total += xp.exp(term, out=term)
+        total += arrays.exp_in_place(term)
     total = xp.log(total, out=total)
     total += best
     return total

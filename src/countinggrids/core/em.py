@@ -146,7 +146,7 @@ def softmax(scores: Array) -> Array:
     xp = arrays.namespace(scores)
     best = xp.max(scores, axis=1)
     scores -= best[:, None]
-    q = xp.exp(scores, out=scores)
+    q = arrays.exp_in_place(scores)
     total = arrays.summed(q, axis=1)
     q *= arrays.like(q, 1 / total)[:, None]
     return arrays.fetched(best) + np.log(total)
