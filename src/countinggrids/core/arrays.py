@@ -4,6 +4,7 @@ Code for both takes its functions from `namespace`, under the names of the array
 arrays by `out=`, which both libraries have. torch is never imported unless a torch tensor is given.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -104,10 +105,10 @@ def exp_in_place(logs: Any) -> Any:
         The same memory.
     """
     xp = namespace(logs)
-    lowest = NEARLY_ZERO * np.log(float(xp.finfo(logs.dtype).smallest_normal))
+    lowest = NEARLY_ZERO * math.log(xp.finfo(logs.dtype).smallest_normal)
     xp.maximum(logs, like(logs, np.asarray(lowest)), out=logs)
     values = xp.exp(logs, out=logs)
-    values *= values > 2 * np.exp(lowest)
+    values *= values > 2 * math.exp(lowest)
     return values
 
 
