@@ -40,7 +40,8 @@ def test_the_full_grid_starts_from_the_best_candidate():
     rng, ones = np.random.RandomState(0), np.ones(len(X), "f4")
     one = restart.Restart(model, table, ones, 12, rng, Scored(), lambda now: None, None, backend, 0)
     small = initialization.downsampled(model._geometry())
-    found = one._best_candidate(small, initialization.schedule_of(model, table, ones, 12))
+    how = initialization.schedule_of(model, table, ones, 12)
+    found = one._best_candidate(small, initialization.candidates(small, len(X), 12, how, None))
     scores = [0.1, 0.5, 0.3, 0.9, 0.2, 0.8, 0.4, 0.7][: len(started)]
     best = int(np.argmax(scores))
     assert 0 < best < len(started) - 1, "the best must be neither the first nor the last for this test to tell"

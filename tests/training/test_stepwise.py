@@ -54,14 +54,44 @@ def test_a_batch_moves_what_was_seen_half_of_the_way(rng):
     assert given.log_likelihood == pytest.approx(first.log_likelihood + 1.5 * second.log_likelihood)
 
 
-def test_batches_anneal_faster_and_settle_at_once():
+def a_schedule():
     forming, settled = schedule.Pseudocounts(None, 0.3), schedule.Pseudocounts(None, 0.2)
-    whole = schedule.Schedule(schedule.Annealing(0.1, schedule.RATE, 1.0), forming, settled, "smoothed", 500, 1e-3)
+    return schedule.Schedule(schedule.Annealing(0.1, schedule.RATE, 1.0), forming, settled, "smoothed", 500, 1e-3)
+
+
+def test_batches_anneal_faster_and_settle_at_once():
+    whole = a_schedule()
     batches = replace(whole, has_batches=True)
     assert [phase.tol for phase in whole.phases()[-3:]] == [np.inf, 1e-2, 1e-3]
     assert [phase.tol for phase in batches.phases()[-3:]] == [np.inf, np.inf, 1e-3]
     assert batches.phases()[:-1] == whole.phases()[:-2]
     assert whole.for_refining().annealing.rate == schedule.QUICK_RATE < batches.for_refining().annealing.rate
+
+
+def test_candidates_are_trained_on_batches_where_there_are_many_bags():
+    small, how = cg.CountingGrid((32, 32), 8)._geometry(), a_schedule()
+    enough = initialization.CANDIDATE_BATCH * initialization.FEWEST_BATCHES
+    few, many = (initialization.candidates(small, n_bags, 12, how, None) for n_bags in (enough - 1, enough))
+    assert few.batch_size is None
+    assert not few.schedule.has_batches
+    assert many.batch_size == initialization.CANDIDATE_BATCH
+    assert many.schedule.has_batches
+    assert many.schedule.annealing.rate == schedule.BATCH_RATE > few.schedule.annealing.rate == schedule.RATE
+    assert initialization.candidates(small, enough, 12, how, 300).batch_size == 300  # as given
+    assert few.number == many.number == initialization.N_CANDIDATES
+    n_features = initialization.LARGE_CANDIDATE // small.n_cells + 1
+    large = initialization.candidates(small, enough, n_features, how, None)
+    assert large.number == initialization.N_LARGE_CANDIDATES < many.number
+    gradual = replace(how, annealing=how.annealing._replace(start=schedule.GRADUAL / 2), is_validated=True)
+    one = initialization.candidates(small, enough, 12, gradual, None)
+    assert (one.number, one.batch_size) == (initialization.N_GRADUAL_CANDIDATES, None)
+
+
+def test_a_layout_from_batches_is_annealed_like_batches_on_the_full_grid():
+    how = a_schedule()
+    assert how.for_refining().annealing.rate == schedule.QUICK_RATE
+    assert how.for_refining(is_from_batches=True).annealing.rate == schedule.BATCH_QUICK_RATE
+    assert how.in_batches().for_refining().annealing.rate == schedule.BATCH_QUICK_RATE > schedule.QUICK_RATE
 
 
 def test_a_layout_is_looked_for_among_more_bags_where_they_come_in_batches(X, monkeypatch):

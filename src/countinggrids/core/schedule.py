@@ -166,6 +166,13 @@ class Schedule:
         """Whether the layout forms gradually."""
         return self.annealing is not None and self.is_validated and self.annealing.start < GRADUAL
 
+    def in_batches(self) -> "Schedule":
+        """Return the schedule of stepwise EM, in which beta grows at least by `BATCH_RATE` while the layout forms."""
+        annealing = self.annealing
+        if annealing is not None:
+            annealing = annealing._replace(rate=max(annealing.rate, BATCH_RATE))
+        return replace(self, annealing=annealing, has_batches=True)
+
     def for_candidates(self) -> "Schedule":
         """Return the schedule of candidates on a small grid, which end once the layout has formed."""
         return replace(self, settled=self.forming, tol=10 * self.tol)
@@ -177,11 +184,24 @@ class Schedule:
         betas = Annealing(start, FORMING_RATE, end).within(self.max_iter).betas()
         return self.for_phases([Phase(beta, self.forming, np.inf) for beta in betas])
 
-    def for_refining(self, is_formed: bool = False) -> "Schedule":
-        """Return the schedule of the full grid, which starts from an upsampled layout, formed gradually or not."""
+    def for_refining(self, is_formed: bool = False, is_from_batches: bool = False) -> "Schedule":
+        """Return the schedule of the full grid, which starts from an upsampled layout.
+
+        Parameters
+        ----------
+        is_formed : bool, default=False
+            Whether the layout formed gradually.
+        is_from_batches : bool, default=False
+            Whether it was learned from batches of bags.
+
+        Returns
+        -------
+        schedule : Schedule
+            The schedule.
+        """
         assert self.annealing is not None
         start = min(self.annealing.end, (KEEPING if is_formed else REFINING) * self.annealing.start)
-        rate = BATCH_QUICK_RATE if self.has_batches else QUICK_RATE
+        rate = BATCH_QUICK_RATE if self.has_batches or is_from_batches else QUICK_RATE
         if is_formed:
             rate = KEEPING_RATE
         annealing = Annealing(start, rate, self.annealing.end).within(self.max_iter // 2)

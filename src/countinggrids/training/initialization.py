@@ -1,7 +1,8 @@
 """Where EM starts: a first grid, or the best of several candidates trained on a small grid and upsampled."""
 
+from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +18,52 @@ from countinggrids.data.table import Table
 from countinggrids.data.validation import check_eta, check_init
 from countinggrids.kernels.threads import default
 
-N_CANDIDATES, N_GRADUAL_CANDIDATES = 8, 1
-"""Number of candidates on the small grid; one where layouts form gradually: those end nearly alike."""
+N_CANDIDATES, N_LARGE_CANDIDATES, N_GRADUAL_CANDIDATES = 8, 4, 1
+"""Number of candidates on the small grid; fewer where it is large, one where layouts form gradually and end alike."""
+LARGE_CANDIDATE = 2**18
+"""Entries of a small grid that is large."""
 CANDIDATE_BAGS, BATCH_CANDIDATE_BAGS = 5_000, 20_000
 """Largest number of bags that candidates are trained on, without and with batches."""
 VALIDATION_FRACTION, MOST_VALIDATION_BAGS, FEWEST_VALIDATED = 0.02, 500, 1000
 """Fraction of the bags that are held out to tell when to stop, their largest number, and from how many bags on."""
+CANDIDATE_BATCH, FEWEST_BATCHES = 500, 4
+"""Bags of a batch that candidates are trained on, and from how many such batches on; fewer bags are used at once."""
 FINISHING = 3
 """Iterations over all bags, held-out ones included, at the end."""
 UPSAMPLING_NOISE = 0.1
 """Relative noise that makes the copies of an upsampled cell differ."""
+
+
+class Candidates(NamedTuple):
+    """How candidates on a small grid are trained.
+
+    Attributes
+    ----------
+    number : int
+        How many there are.
+    n_bags : int
+        The bags that they are trained on, at most.
+    batch_size : int or None
+        Bags of a batch (stepwise EM); None uses all bags in every iteration.
+    schedule : Schedule
+        Inverse temperatures and pseudocounts.
+    """
+
+    number: int
+    n_bags: int
+    batch_size: int | None
+    schedule: Schedule
+
+
+def candidates(small: Geometry, n_bags: int, n_features: int, how: Schedule, batch_size: int | None) -> Candidates:
+    """Plan the candidates of a fit: from batches where there are many bags, which finds better layouts, and sooner."""
+    number = N_LARGE_CANDIDATES if n_features * small.n_cells > LARGE_CANDIDATE else N_CANDIDATES
+    most = BATCH_CANDIDATE_BAGS if how.has_batches else CANDIDATE_BAGS
+    if how.is_gradual:
+        number = N_GRADUAL_CANDIDATES
+    elif batch_size is None and min(n_bags, most) >= FEWEST_BATCHES * CANDIDATE_BATCH:
+        batch_size, how = CANDIDATE_BATCH, how.in_batches()
+    return Candidates(number, most, batch_size, replace(how, is_validated=False).for_candidates())
 
 
 def first_grid(model: Any, rng: np.random.RandomState, geometry: Geometry, n_features: int) -> Grid:

@@ -89,13 +89,15 @@ def annealed(model: Any, geometry: Geometry, table: Table, weights: Array, n_fea
     per_cell = GRID_ENTRIES * n_features + entries * min(1, initialization.CANDIDATE_BAGS / n_bags)
     candidates = 0.0
     if small is not None:
-        n_candidates = initialization.N_GRADUAL_CANDIDATES if how.is_gradual else initialization.N_CANDIDATES
-        candidates = n_candidates * _iterations(how.for_candidates()) * small.n_cells * per_cell
+        plan = initialization.candidates(small, n_bags, n_features, how, model.batch_size)
+        n_used = plan.batch_size or min(n_bags, plan.n_bags)
+        per_small_cell = GRID_ENTRIES * n_features + entries * n_used / n_bags
+        candidates = plan.number * _iterations(plan.schedule) * small.n_cells * per_small_cell
         middle = initialization.downsampled(geometry, max(geometry.window) // 2) if how.is_gradual else None
         is_formed = middle is not None and middle.n_cells > small.n_cells
         if middle is not None and is_formed:
             candidates += len(how.for_forming().phases()) * middle.n_cells * per_cell
-        how = how.for_refining(is_formed)
+        how = how.for_refining(is_formed, plan.schedule.has_batches)
     fraction = model.batch_size / n_bags if how.has_batches else 1.0
     iteration = geometry.n_cells * (GRID_ENTRIES * n_features + fraction * entries)
     n_bytes = _grid_bytes(model, geometry, n_features)

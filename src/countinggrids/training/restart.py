@@ -143,9 +143,10 @@ class Restart:
         else:
             # Where the annealing is not cut short, the scores that count come long after the candidates.
             source = rest if how.is_gradual else self
-            grid, is_formed = source._formed(geometry, source._best_candidate(small, how), how)
+            plan = initialization.candidates(small, self.table.shape[0], self.n_features, how, self.batch_size)
+            grid, is_formed = source._formed(geometry, source._best_candidate(small, plan), how)
             start = Start.of(initialization.upsampled(grid, geometry, self.rng, self.backend.pool))
-            how = how.for_refining(is_formed)
+            how = how.for_refining(is_formed, plan.schedule.has_batches)
         if len(rows):
             return self._validated(rows, rest, geometry, how, start)
         return self._run(stage, 0, self.table, self.weights, geometry, how, start, self.backend)
@@ -200,17 +201,15 @@ class Restart:
         drawn = np.sort(self.rng.permutation(self.table.shape[0])[:most])
         return initialization.counted(self.table, self.weights, drawn)
 
-    def _best_candidate(self, small: Geometry, how: Schedule) -> Grid:
+    def _best_candidate(self, small: Geometry, plan: initialization.Candidates) -> Grid:
         """Train several small grids on some of the bags; return the one with the best objective."""
-        some = self._drawn(initialization.BATCH_CANDIDATE_BAGS if how.has_batches else initialization.CANDIDATE_BAGS)
-        table, weights = Table.of(self.table.take(some)), self.weights[some]
-        n_candidates = initialization.N_GRADUAL_CANDIDATES if how.is_gradual else initialization.N_CANDIDATES
-        how = replace(how, is_validated=False).for_candidates()
+        some = self._drawn(plan.n_bags)
+        bags = (Table.of(self.table.take(some)), self.weights[some])
+        local = replace(self, batch_size=plan.batch_size)
         results = []
-        for candidate in range(n_candidates):
+        for candidate in range(plan.number):
             first = Start.of(initialization.first_grid(self.model, self.rng, small, self.n_features))
-            what = ("candidates", candidate, table, weights, small, how, first)
-            results.append(self._run(*what, self.backend.local))
+            results.append(local._run("candidates", candidate, *bags, small, plan.schedule, first, self.backend.local))
         return max(results, key=lambda result: result.history[-1]).grid
 
     def _run(
