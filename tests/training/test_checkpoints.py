@@ -357,11 +357,11 @@ def test_a_checkpoint_of_other_bags_is_refused(X, path, what):
 
 
 def test_other_versions_and_a_damaged_file_are_refused(X, path):
-    container.write(path, {"format": "checkpoint", "version": 6}, {})
-    with pytest.raises(ValueError, match="has version 6; this release reads version 5; upgrade it"):
+    container.write(path, {"format": "checkpoint", "version": 7}, {})
+    with pytest.raises(ValueError, match="has version 7; this release reads version 6; upgrade it"):
         fit(X, path)
     container.write(path, {"format": "checkpoint", "version": 3}, {})
-    with pytest.raises(ValueError, match="has version 3; this release reads version 5; make the checkpoint again"):
+    with pytest.raises(ValueError, match="has version 3; this release reads version 6; make the checkpoint again"):
         fit(X, path)
     path.write_bytes(b"no checkpoint")
     with pytest.raises(ValueError, match="is damaged or no file of countinggrids"):

@@ -123,6 +123,19 @@ def test_the_best_grid_on_held_out_bags_is_kept(rng):
     np.testing.assert_array_equal(result.grid.pi, seen[2])
 
 
+def test_gains_on_held_out_bags_below_tol_end_the_fit_and_are_kept(rng):
+    backend, geometry = ThreadsBackend(), Geometry.of((6, 6), 2)
+    chunks = backend.prepare(Table.of(rng.poisson(0.5, (60, 12)).astype("f4")), np.ones(60, "f4"), 12, geometry)
+    pi = em.normalize(1 + rng.random((12, 6, 6)), 1, backend.pool).astype("f4")
+    start = em.Grid(pi, np.full((6, 6), -np.log(36), "f4"))
+    how = Schedule(None, Pseudocounts(None), Pseudocounts(None, 0.2), "uniform", 50, 1e-9, is_validated=True)
+    scores = iter([1.0, *(3 + 1e-10 * step for step in range(40))])
+    result = run_em(chunks, Start.of(start), geometry, how, backend, lambda *_: None, validation=lambda _: next(scores))
+    assert result.has_converged
+    assert len(result.history) == 2 + PATIENCE
+    assert result.score == 3 + 1e-10 * PATIENCE
+
+
 @pytest.mark.parametrize("is_held", [False, True])
 def test_the_first_grid_is_let_go_once_there_is_a_better_one(rng, is_held):
     geometry, backend = Geometry.of((6, 6), 2), ThreadsBackend()

@@ -27,7 +27,7 @@ from countinggrids.kernels.threads import one_blas_thread
 from countinggrids.training.loop import Best, Start, TrainingResult, TrainingState, run_em
 from countinggrids.training.restart import Runs
 
-FORMAT, VERSION = "checkpoint", 5
+FORMAT, VERSION = "checkpoint", 6
 TIME_FRACTION = 0.1
 """Largest fraction of the time that is spent on writing; iterations in between are not written."""
 TOLERANCE = 1e-3
@@ -229,8 +229,9 @@ def _is_normalized(grid: Grid, n_groups: int) -> bool:
 
 
 def _best(arrays: container.Arrays) -> Best:
-    grid, (score, number, phase) = _grid("best", arrays)
-    return Best(grid, score, int(number), int(phase))
+    grid, (score, *places) = _grid("best", arrays)
+    number, phase, gained = map(int, places)
+    return Best(grid, score, number, phase, gained)
 
 
 def _grid(name: str, arrays: container.Arrays) -> tuple[Grid, list[Any]]:

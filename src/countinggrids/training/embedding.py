@@ -36,8 +36,11 @@ N_NEIGHBORS = 2
 """Neighbors of a bag in the graph whose paths are measured: so many for each axis of the grid, and for one more."""
 FARTHEST = 0.95
 """Distance, of at most 1, from which a bag is no neighbor."""
-RESIDUAL_VARIANCE = 0.15
-"""Largest variance of the distances that a layout may leave unexplained. Windows of an image leave 1 to 10%."""
+RESIDUAL_VARIANCE, HOPELESS_VARIANCE = 0.15, 0.5
+"""Largest variance of the distances that a layout may leave unexplained, and that Isomap may leave to be refined.
+
+Windows of an image leave 1 to 10%, before and after; refining takes a third off others' at most.
+"""
 SMALLEST_EXTENT = 0.75
 """Smallest extent of a layout. Bags of one histogram, which differ by chance only, are nearer to each other."""
 N_ANGLES = 16
@@ -130,15 +133,23 @@ def layout_of(counts: Any, n_axes: int, weighting: float = 0.0) -> Layout:
         The places.
     """
     from sklearn.decomposition import KernelPCA
-    from sklearn.manifold import smacof
 
     paths, is_connected = _paths(_total_variation(counts, weighting), N_NEIGHBORS * (n_axes + 1))
     start = KernelPCA(n_axes, kernel="precomputed").fit_transform(-0.5 * paths**2)
-    start = np.pad(start, [(0, 0), (0, n_axes - start.shape[1])])
-    places, _ = smacof(paths, n_components=n_axes, init=start, n_init=1, normalized_stress=False)
-    explained = np.corrcoef(pdist(places), squareform(paths, checks=False))[0, 1] ** 2
-    residual = 1 - float(np.nan_to_num(explained))
+    places = np.pad(start, [(0, 0), (0, n_axes - start.shape[1])])
+    residual = _residual_variance(places, paths)
+    if residual <= HOPELESS_VARIANCE:
+        from sklearn.manifold import smacof
+
+        places, _ = smacof(paths, n_components=n_axes, init=places, n_init=1, normalized_stress=False)
+        residual = _residual_variance(places, paths)
     return Layout(places - places.mean(axis=0), residual, float(paths.max()), is_connected)
+
+
+def _residual_variance(places: Array, distances: Array) -> float:
+    """Compute the variance of the distances that those between the places do not explain."""
+    explained = np.corrcoef(pdist(places), squareform(distances, checks=False))[0, 1] ** 2
+    return 1 - float(np.nan_to_num(explained))
 
 
 def _paths(distances: Array, n_neighbors: int) -> tuple[Array, bool]:

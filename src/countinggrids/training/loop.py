@@ -16,18 +16,19 @@ Observer = Callable[[int, float, float, Grid], Any]
 
 
 PATIENCE = 5
-"""Iterations without a better score of held-out bags after which a run ends."""
+"""Iterations without a score of held-out bags that is better by `tol` after which a run ends."""
 Validation = Callable[[Grid], float]
-"""Scores a grid on bags that are held out: the higher, the better."""
+"""Scores a grid on bags that are held out, per token: the higher, the better."""
 
 
 class Best(NamedTuple):
-    """The best grid that was seen, its score on held-out bags, its iteration and its phase."""
+    """The best grid that was seen: its score on held-out bags, its iteration and phase, and when scores last gained."""
 
     grid: Grid
     score: float
     number: int
     phase: int
+    gained: int
 
 
 class TrainingState(NamedTuple):
@@ -145,12 +146,12 @@ def run_em(
         check_finite(objective, number)
         history = [*history, objective]
         if phase == last or now.beta >= schedule.scored_from:
-            best = _better(best, grid, validation, number, phase)
+            best = _better(best, grid, validation, number, phase, schedule.tol)
         if observer(number, now.beta, objective, grid):
             break
         # Held-out bags that gain no more count as convergence. The first iteration starts no count: right after an
         # upsampled layout grids may be worse for a while.
-        is_late = best is not None and best.number > 1 and number - best.number >= PATIENCE
+        is_late = best is not None and best.gained > 1 and number - best.gained >= PATIENCE
         has_settled = now.has_settled(objective, previous)
         has_converged = is_late or (has_settled and phase == last)
         if has_converged:
@@ -163,12 +164,17 @@ def run_em(
     return TrainingResult(grid.fetched(), history, has_converged, phase, history[-1])
 
 
-def _better(best: Best | None, grid: Grid, validation: Validation | None, number: int, phase: int) -> Best | None:
+def _better(
+    best: Best | None, grid: Grid, validation: Validation | None, number: int, phase: int, tol: float
+) -> Best | None:
     """Return the better of the best grid so far and another one, or None without held-out bags."""
     if validation is None:
         return None
     score = validation(grid)
-    return Best(grid, score, number, phase) if best is None or score > best.score else best
+    if best is None:
+        return Best(grid, score, number, phase, number)
+    gained = number if score > best.score + tol else best.gained
+    return Best(grid, score, number, phase, gained) if score > best.score else best._replace(gained=gained)
 
 
 def m_step(

@@ -174,14 +174,16 @@ class Restart:
         local, step = self.backend.local, steps.of(geometry)
         part = (Table.of(self.table.take(rows)), self.weights[rows], self.n_features, geometry)
         chunks = list(local.iter_chunks(*part))
+        n_tokens = float(self.weights[rows] @ self.table.tokens[rows])
 
         def score(now: Grid) -> float:
             windows = step.windows_of(now, geometry, 1.0, local.pool)
             posteriors = (step.posterior(bags.matched, windows, local.pool) for bags in chunks)
-            return sum(
+            total = sum(
                 float(bags.weights @ log_likelihood)
                 for bags, (_, log_likelihood) in zip(chunks, posteriors, strict=True)
             )
+            return total / n_tokens
 
         finishing = initialization.FINISHING
         how = replace(how, max_iter=how.max_iter - finishing)
