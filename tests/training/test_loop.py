@@ -14,7 +14,7 @@ from countinggrids.data.table import Table
 from countinggrids.kernels.threads import Threads, use
 from countinggrids.training import initialization
 from countinggrids.training.initialization import downsampled, upsampled
-from countinggrids.training.loop import PATIENCE, Start, run_em
+from countinggrids.training.loop import FIRST_PATIENCE, PATIENCE, Start, run_em
 
 
 @pytest.fixture
@@ -134,6 +134,10 @@ def test_gains_on_held_out_bags_below_tol_end_the_fit_and_are_kept(rng):
     assert result.has_converged
     assert len(result.history) == 2 + PATIENCE
     assert result.score == 3 + 1e-10 * PATIENCE
+    scores = iter([1.0, *[0.5] * 40])
+    start = Start.of(em.Grid(pi, np.full((6, 6), -np.log(36), "f4")))
+    result = run_em(chunks, start, geometry, how, backend, lambda *_: None, validation=lambda _: next(scores))
+    assert len(result.history) == 1 + FIRST_PATIENCE
 
 
 @pytest.mark.parametrize("is_held", [False, True])

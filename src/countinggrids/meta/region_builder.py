@@ -12,10 +12,8 @@ from countinggrids.meta.region import Region, Regions
 
 Array = NDArray[Any]
 N_REPRESENTATIVES = 5
-N_LABELS = 2
-"""Labels in the name of a region of images."""
-LEAST_LABEL = 0.2
-"""Fraction of a region's items from which a label is in its name."""
+MOST_LABELS, COVERED = 3, 0.5
+"""Largest number of labels in the name of a region of images, and the fraction of its items that they shall cover."""
 
 
 class RegionBuilder:
@@ -175,12 +173,16 @@ class _Level:
         return [named[i] for i in range(len(self.parents))]
 
     def _label_names(self) -> list[str]:
+        """Name regions by their most frequent labels, as many as it takes to cover half of the items."""
         is_telling = len(np.unique(self.builder.item_labels)) > 1  # else no label tells one region from another
-        names = [
-            ", ".join(label for label, part in self._labels(i).items() if is_telling and part >= LEAST_LABEL and label)
-            for i in range(len(self.ids))
-        ]
-        return [name or f"Region {id}" for name, id in zip(names, self.ids.tolist(), strict=True)]
+        names = []
+        for i in range(len(self.ids)):
+            parts = list(self._labels(i).items())[:MOST_LABELS]
+            reached = np.cumsum([part for _, part in parts])
+            n_named = int(np.searchsorted(reached, COVERED)) + 1
+            names.append(", ".join(label for label, _ in parts[:n_named] if is_telling and label))
+        own = region_names.with_own_leads(names)
+        return [name or f"Region {id}" for name, id in zip(own, self.ids.tolist(), strict=True)]
 
     def _labels(self, i: int) -> dict[str, float]:
         if "label" not in self.builder.collection.items or not self.sizes[i]:

@@ -34,6 +34,7 @@ get gets got getting give gave given going goes went gone come came coming make 
 know knew known think thought want wanted like likes look looks looking let put say saying see seen seem seems use used
 never ever always often really quite thing things something anything everything someone everyone lot lots way ways
 many much
+please anyone anybody hello advance appreciate appreciated sorry regards cheers mail email
 """
 UNTELLING = ENGLISH | frozenset(_UNTELLING.split())
 """Function words, verbs and adverbs of all subjects, numbers, dates and abbreviations, which name nothing."""

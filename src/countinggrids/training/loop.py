@@ -15,8 +15,11 @@ Observer = Callable[[int, float, float, Grid], Any]
 """Called with the number of the iteration, beta, the objective and the grid; a true result stops the run."""
 
 
-PATIENCE = 5
-"""Iterations without a score of held-out bags that is better by `tol` after which a run ends."""
+PATIENCE, FIRST_PATIENCE = 5, 10
+"""Iterations without a score of held-out bags that is better by `tol` after which a run ends, later and at the start.
+
+Right after an upsampled layout, grids may be worse for a while.
+"""
 Validation = Callable[[Grid], float]
 """Scores a grid on bags that are held out, per token: the higher, the better."""
 
@@ -149,9 +152,8 @@ def run_em(
             best = _better(best, grid, validation, number, phase, schedule.tol)
         if observer(number, now.beta, objective, grid):
             break
-        # Held-out bags that gain no more count as convergence. The first iteration starts no count: right after an
-        # upsampled layout grids may be worse for a while.
-        is_late = best is not None and best.gained > 1 and number - best.gained >= PATIENCE
+        # Held-out bags that gain no more count as convergence.
+        is_late = best is not None and number - best.gained >= (PATIENCE if best.gained > 1 else FIRST_PATIENCE)
         has_settled = now.has_settled(objective, previous)
         has_converged = is_late or (has_settled and phase == last)
         if has_converged:

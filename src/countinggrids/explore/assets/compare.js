@@ -129,7 +129,7 @@ class ComparePanel {
       this.words(found.under, "b"),
       make("h3", "Regions"),
       this.regions(found.regions),
-      make("p", "Numbers are z-scores of log-odds with an informative Dirichlet prior. p-values are by the largest of all z-scores under random groups of the same sizes.", { class: "quiet small" }),
+      make("p", "Numbers are z-scores of log-odds with an informative Dirichlet prior. For p-values each is divided by how much it varies under random groups of the same sizes, because items repeat their own words, and compared with the largest under such groups: so a word that a few items repeat may have a large z-score and not be significant.", { class: "quiet small" }),
     ];
   }
 

@@ -290,13 +290,14 @@ class Painter {
 
   drawThumbs() {
     if (!this.mapData.sheets) return;
-    const { context } = this;
+    const { context, emphasized } = this;
     const { chosen, size } = this.thumbs();
     const pixels = size * this.view.scale;
     for (const item of chosen) {
       const thumb = this.thumbOf(item);
       const scale = pixels / Math.max(thumb.width, thumb.height);
       const [wide, tall] = [thumb.width * scale, thumb.height * scale];
+      context.globalAlpha = emphasized && !emphasized.has(item) ? 0.18 : 1;
       this.copies(this.places[item], pixels / 2, (x, y) => {
         const image = this.sheet(thumb.sheet);
         const [left, top] = [x - wide / 2, y - tall / 2];
@@ -310,6 +311,7 @@ class Painter {
         }
       });
     }
+    context.globalAlpha = 1;
   }
 
   drawWords() {

@@ -68,7 +68,7 @@ function spread(items, grid, middle, hasThumbs) {
   for (const [cell, members] of inCell) {
     const side = Math.ceil(Math.sqrt(members.length));
     densest = Math.max(densest, side);
-    members.sort((a, b) => items.posterior[items.start[b]] - items.posterior[items.start[a]] || a - b);
+    members.sort((a, b) => items.posterior[items.start[b]] - items.posterior[items.start[a]] || lot(a) - lot(b));
     members.forEach((item, k) => {
       const inside = hasThumbs ? [(Math.floor(k / side) + 0.5) / side, ((k % side) + 0.5) / side] : strewn(k + (cell % 97));
       places[item] = [Math.floor(cell / grid[1]) + off[0] + inside[0], (cell % grid[1]) + off[1] + inside[1]];
@@ -77,8 +77,16 @@ function spread(items, grid, middle, hasThumbs) {
     });
   }
   // The surest item of every cell comes first, then every second one, and so on.
-  const order = [...rank.keys()].sort((a, b) => rank[a] - rank[b] || a - b);
+  const order = [...rank.keys()].sort((a, b) => rank[a] - rank[b] || lot(a) - lot(b));
   return { places, order, gap, densest };
+}
+
+// A number that decides between items that are alike otherwise, the same every time: by their order in the collection,
+// where items of one kind follow each other, one kind would take the room of all.
+function lot(item) {
+  let mixed = Math.imul(item + 1, 0x9e3779b1);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b);
+  return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
 // The items of each cell, one cell after another.
@@ -97,13 +105,14 @@ function strewn(k) {
   return [(0.5 + k * 0.7548776662466927) % 1, (0.5 + k * 0.5698402909980532) % 1];
 }
 
-// Choose the items that are shown as thumbnails at a level; the size is in cells.
-function chooseThumbs(places, order, isShown, grid, level) {
+// Choose the items that are shown as thumbnails at a level, emphasized ones first; the size is in cells.
+function chooseThumbs({ places, order, isShown, grid, emphasized }, level) {
   const pixels = Math.min(104, Math.max(44, level * 0.95));
   const half = (pixels * 1.06) / level / 2;
   const room = new Room(grid, half * 2);
   const chosen = [];
-  for (const item of order) if (isShown[item] && room.take({ at: places[item], half: [half, half] })) chosen.push(item);
+  const ranked = emphasized ? [...order.filter((item) => emphasized.has(item)), ...order.filter((item) => !emphasized.has(item))] : order;
+  for (const item of ranked) if (isShown[item] && room.take({ at: places[item], half: [half, half] })) chosen.push(item);
   return { chosen, size: pixels / level };
 }
 

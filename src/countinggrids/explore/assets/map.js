@@ -229,7 +229,7 @@ class MapView extends Painter {
   thumbs() {
     if (!this.mapData.sheets || (this.tint && this.view.scale < NEAR)) return { chosen: [], size: 0 };
     const level = levelOf(this.view.scale);
-    return this.keep("thumbs", level, () => chooseThumbs(this.places, this.order, this.isShown, this.grid, level));
+    return this.keep("thumbs", level, () => chooseThumbs(this, level));
   }
 
   // What words have taken of the map at a level.
