@@ -1,11 +1,11 @@
-"""Flexible sprites on sequences of two layers, against loops, and by their bound."""
+"""Flexible sprites on sequences of two layers, and by their bound."""
 
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from countinggrids.baselines import FlexibleSprites, sprites
+from countinggrids.baselines import FlexibleSprites
 
 
 @parametrize_with_checks([FlexibleSprites((1, 1), n_init=1, max_iter=3, random_state=0)])
@@ -74,24 +74,6 @@ def test_the_bound_never_falls(is_panning):
     X, *_ = sequence(2, 12, is_panning)
     model = FlexibleSprites(SIZE, n_init=1, tol=-1, max_iter=15, is_panning=is_panning, random_state=0).fit(X)
     assert np.diff(model.history_).min() > -1e-9
-
-
-def test_scores_of_shifts_are_those_of_loops(rng):
-    """With one layer that cannot be hidden, the posterior over shifts is that of a shifted Gaussian."""
-    size = (3, 4)
-    images = rng.random((2, 2, *size))
-    layers = sprites._Layers(rng.random((1, 2, *size)), np.ones((1, *size)), 0.3)
-    posterior = sprites._updated(images, layers, sprites._first_posterior(images, layers), 1, is_panning=True)
-    for t, image in enumerate(images):
-        scores = np.zeros(size)
-        for shift in np.ndindex(size):
-            for i in np.ndindex(size):
-                there = tuple((a + b) % n for a, b, n in zip(i, shift, size, strict=True))
-                scores[shift] -= (
-                    (image[(slice(None), *there)] - layers.appearance[0][(slice(None), *i)]) ** 2
-                ).sum() / 0.6
-        expected = np.exp(scores - scores.max())
-        np.testing.assert_allclose(posterior.shifts[t, 0], expected / expected.sum(), atol=1e-12)
 
 
 def test_images_of_another_size_are_refused(rng):
