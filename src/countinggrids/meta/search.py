@@ -8,14 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, indexable
+from sklearn.utils.validation import indexable
 
 from countinggrids.core.fitting import whole_or_nothing
 from countinggrids.core.geometry import Shape, as_shape
@@ -23,6 +23,7 @@ from countinggrids.data import validation
 from countinggrids.features.saving import Saveable
 from countinggrids.meta.candidates import Candidate, Tessellations, divides
 from countinggrids.meta.classifier import GridClassifier
+from countinggrids.meta.fitted_search import FittedSearch
 from countinggrids.meta.options import check_integer
 from countinggrids.meta.scaling import BagScaler
 from countinggrids.models import CountingGrid
@@ -34,7 +35,7 @@ Callback = Callable[[int, int], Any]
 """Called with the number of fits so far, and the largest number of fits that there can be."""
 
 
-class CapacitySearch(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CapacitySearch(Saveable, FittedSearch):
     """Choose grid, window, sections, scaling of the counts and number of iterations by cross-validation.
 
     Candidates are all combinations whose capacity lies between limits. After each fold the candidates with lower scores
@@ -195,105 +196,6 @@ class CapacitySearch(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[
             self.scorer_ = check_scoring(self.best_estimator_, self.scoring)
         return self
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw score against capacity.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        ax : matplotlib Axes
-            The plot.
-        """
-        check_is_fitted(self, "cv_results_")
-        from countinggrids import plot
-
-        results = self.cv_results_
-        named = {"mean": "mean_test_score", "std": "std_test_score", "folds": "n_folds", "capacity": "capacity"}
-        named |= {"grid": "param_grid", "sections": "param_sections"}
-        return plot.capacity({name: list(results[key]) for name, key in named.items()}, ax)
-
-    def predict(self, X: Any) -> Array:
-        """Return the predictions of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
-            Counts, with the sections of the bags given to `fit`.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_bags,)
-            Labels; without labels, the most likely cells.
-        """
-        return np.asarray(self._best("predict")(self._at_best_sections(X)))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return p(class | bag) under the best estimator.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
-            Counts, with the sections of the bags given to `fit`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_bags, n_classes)
-            Columns in the order of `classes_`.
-        """
-        return np.asarray(self._best("predict_proba")(self._at_best_sections(X)))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return log p(class | bag) under the best estimator.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
-            Counts, with the sections of the bags given to `fit`.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_bags, n_classes)
-            Columns in the order of `classes_`.
-        """
-        return np.asarray(self._best("predict_log_proba")(self._at_best_sections(X)))
-
-    def decision_function(self, X: Any) -> Array:
-        """Return log p(bag, class) under the best estimator.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
-            Counts, with the sections of the bags given to `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_bags, n_classes) or (n_bags,)
-            Joint log probabilities; of two classes, the second minus the first.
-        """
-        return np.asarray(self._best("decision_function")(self._at_best_sections(X)))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the score of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_bags, n_sections * n_features)
-            Counts, with the sections of the bags given to `fit`.
-        y : array-like of shape (n_bags,), default=None
-            Labels.
-
-        Returns
-        -------
-        score : float
-            The value of `scorer_`.
-        """
-        check_is_fitted(self, "best_estimator_")
-        return float(self.scorer_(self.best_estimator_, self._at_best_sections(X), y))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(CountingGrid() if self.estimator is None else self.estimator).input_tags
@@ -363,17 +265,6 @@ class CapacitySearch(Saveable, ClassifierMixin, BaseEstimator):  # type: ignore[
             total += n_candidates
             n_candidates = min(n_candidates, self._n_kept(n_candidates))
         return total
-
-    def _best(self, name: str) -> Any:
-        """Return a method of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        if not hasattr(self.best_estimator_, name):
-            raise AttributeError(f"fit was called without labels, so there is no {name}; use best_estimator_.")
-        return getattr(self.best_estimator_, name)
-
-    def _at_best_sections(self, X: Any) -> Any:
-        X = validation.check_table(self, X, is_fitting=False)
-        return Tessellations(X, self.x_sections_).at(Candidate(**self.best_params_).finest)
 
     def _x_sections(self) -> Shape:
         n_axes = len(next(self._shapes(self.grids, "grids", 2)))
