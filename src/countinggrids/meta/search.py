@@ -2,8 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import indexable
 
 from countinggrids.core.fitting import whole_or_nothing
-from countinggrids.core.geometry import Shape, as_shape
+from countinggrids.core.geometry import as_shape
 from countinggrids.data import validation
 from countinggrids.features.saving import Saveable
 from countinggrids.meta.candidates import Candidate, Tessellations, divides
@@ -26,6 +25,7 @@ from countinggrids.meta.classifier import GridClassifier
 from countinggrids.meta.fitted_search import FittedSearch
 from countinggrids.meta.options import check_integer
 from countinggrids.meta.scaling import BagScaler
+from countinggrids.meta.search_space import SearchSpace
 from countinggrids.models import CountingGrid
 
 GRIDS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 35, 40)
@@ -181,9 +181,12 @@ class CapacitySearch(Saveable, FittedSearch):
             check_classification_targets(y)
             self.classes_ = np.unique(y)
         self._check_options(has_labels=y is not None)
-        candidates = list(self._candidates(X.shape[0], y))
+        space = SearchSpace(
+            self.grids, self.windows, self.sections, self.paint, self.tokens, self.powers, self.max_iters
+        )
+        candidates = list(space.candidates(*self._limits(X.shape[0], y)))
         folds = self._folds(X.shape[0], y, groups)
-        self.n_splits_, self.x_sections_ = len(folds), self._x_sections()
+        self.n_splits_, self.x_sections_ = len(folds), space.x_sections(self.x_sections)
         bags = Tessellations(X, self.x_sections_)
         scores, finalists = self._race(candidates, folds, bags, y, callback)
         self.cv_results_ = _results(candidates, scores)
@@ -266,42 +269,13 @@ class CapacitySearch(Saveable, FittedSearch):
             n_candidates = min(n_candidates, self._n_kept(n_candidates))
         return total
 
-    def _x_sections(self) -> Shape:
-        n_axes = len(next(self._shapes(self.grids, "grids", 2)))
-        given = [*self.sections, *(each for each in self.paint if each is not None)]
-        finest = max(given, key=lambda each: np.prod(np.broadcast_to(each, n_axes)))
-        return as_shape(finest if self.x_sections is None else self.x_sections, "x_sections", n_axes)
-
-    def _shapes(self, values: Sequence[Any], name: str, n_axes: int) -> Iterator[Shape]:
-        for value in values:
-            yield as_shape(value, name, n_axes if isinstance(value, int | np.integer) else None)
-
-    def _candidates(self, n_bags: int, y: Any) -> Iterator[Candidate]:
-        """List combinations within the limits of the capacity whose window can be cut into the sections."""
+    def _limits(self, n_bags: int, y: Any) -> tuple[float, float]:
+        """Return the smallest and the largest capacity."""
+        if self.capacities is not None:
+            low, high = self.capacities
+            return low, high
         bags_per_model = n_bags if y is None else np.unique(y, return_counts=True)[1].mean()
-        low, high = (1.5, bags_per_model / 2) if self.capacities is None else self.capacities
-        is_empty = True
-        for grid in self._shapes(self.grids, "grids", 2):
-            for window in self._shapes(self.windows, "windows", len(grid)):
-                fits = all(w <= e for w, e in zip(window, grid, strict=True))
-                if not (fits and low <= np.prod(grid) / np.prod(window) <= high):
-                    continue
-                for sections, paint in self._cuts(window):
-                    for tokens, power, max_iter in product(self.tokens, self.powers, self.max_iters):
-                        is_empty = False
-                        yield Candidate(grid, window, sections, paint, tokens, power, max_iter)
-        if is_empty:
-            raise ValueError(
-                f"no grid and window has a capacity from {low:g} to {high:g}; use other grids, windows or capacities."
-            )
-
-    def _cuts(self, window: Shape) -> Iterator[tuple[Shape, Shape | None]]:
-        """List the sections that a window can be cut into, with the finer ones that can be painted."""
-        for sections in self._shapes(self.sections, "sections", len(window)):
-            for paint in self.paint:
-                finer = None if paint is None else next(self._shapes([paint], "paint", len(window)))
-                if divides(sections, window if finer is None else finer) and (finer is None or divides(finer, window)):
-                    yield sections, finer
+        return 1.5, bags_per_model / 2
 
     def _model_of(self, candidate: Candidate, y: Any) -> Any:
         grid = CountingGrid() if self.estimator is None else clone(self.estimator)
