@@ -1,8 +1,7 @@
 """Model selection by capacity: the protocol of the paper, with successive halving of the candidates."""
 
-import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from countinggrids.features.saving import Saveable
 from countinggrids.meta.candidates import Candidate, Tessellations, divides
 from countinggrids.meta.classifier import GridClassifier
 from countinggrids.meta.fitted_search import FittedSearch
+from countinggrids.meta.halving import Callback, halve, mean_scores
 from countinggrids.meta.options import check_integer
 from countinggrids.meta.scaling import BagScaler
 from countinggrids.meta.search_space import SearchSpace
@@ -31,8 +31,6 @@ from countinggrids.models import CountingGrid
 GRIDS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 35, 40)
 WINDOWS = (2, 4, 6, 8)
 Array = NDArray[Any]
-Callback = Callable[[int, int], Any]
-"""Called with the number of fits so far, and the largest number of fits that there can be."""
 
 
 class CapacitySearch(Saveable, FittedSearch):
@@ -188,7 +186,11 @@ class CapacitySearch(Saveable, FittedSearch):
         folds = self._folds(X.shape[0], y, groups)
         self.n_splits_, self.x_sections_ = len(folds), space.x_sections(self.x_sections)
         bags = Tessellations(X, self.x_sections_)
-        scores, finalists = self._race(candidates, folds, bags, y, callback)
+
+        def score(c: int, fold: int) -> float:
+            return self._score(candidates[c], bags.at(candidates[c].finest), y, *folds[fold])
+
+        scores, finalists = halve(score, len(candidates), len(folds), self.keep, callback, bool(self.verbose))
         self.cv_results_ = _results(candidates, scores)
         means = self.cv_results_["mean_test_score"]
         self.best_index_ = int(finalists[np.nanargmax(means[finalists])])
@@ -232,43 +234,6 @@ class CapacitySearch(Saveable, FittedSearch):
             splitter.shuffle, splitter.random_state = True, 0
         return list(splitter.split(np.zeros(n_bags), y, groups))
 
-    def _race(
-        self,
-        candidates: list[Candidate],
-        folds: list[tuple[Array, Array]],
-        bags: Tessellations,
-        y: Any,
-        callback: Callback | None,
-    ) -> tuple[Array, Array]:
-        """Score candidates on one fold after the other, and drop some after each; return scores and who is left."""
-        scores, remaining = np.full((len(candidates), len(folds)), np.nan), np.arange(len(candidates))
-        n_done, n_most = 0, self._n_fits(len(candidates), len(folds))
-        for number, (train, test) in enumerate(folds):
-            for c in remaining:
-                scores[c, number] = self._score(candidates[c], bags.at(candidates[c].finest), y, train, test)
-                n_done += 1
-                if callback is not None:
-                    callback(n_done, n_most)
-            means = _means(scores[remaining])
-            if not np.isfinite(means).any():
-                raise ValueError("no candidate has a finite score; check X, y and scoring.")
-            if self.verbose:
-                line = f"fold {number + 1}: {len(remaining)} candidates, best score {np.nanmax(means):.4f}"
-                print(line, file=sys.stderr)
-            if number + 1 < len(folds):
-                remaining = remaining[np.argsort(-means, kind="stable")[: self._n_kept(len(remaining))]]
-        return scores, remaining
-
-    def _n_kept(self, n: int) -> int:
-        return max(2, int(np.ceil(self.keep * n)))
-
-    def _n_fits(self, n_candidates: int, n_folds: int) -> int:
-        total = 0
-        for _ in range(n_folds):
-            total += n_candidates
-            n_candidates = min(n_candidates, self._n_kept(n_candidates))
-        return total
-
     def _limits(self, n_bags: int, y: Any) -> tuple[float, float]:
         """Return the smallest and the largest capacity."""
         if self.capacities is not None:
@@ -304,12 +269,6 @@ class CapacitySearch(Saveable, FittedSearch):
         return float(scorer(model, X[test], None if labels is None else labels[test]))
 
 
-def _means(scores: Array) -> Array:
-    """Average over the folds that were scored; NaN where none was."""
-    n_folds = np.isfinite(scores).sum(axis=1)
-    return np.where(n_folds > 0, np.nansum(scores, axis=1) / np.maximum(n_folds, 1), np.nan)
-
-
 def _results(candidates: list[Candidate], scores: Array) -> dict[str, Any]:
     """Arrange candidates, (n_candidates,), and scores, (n_candidates, n_folds), as in `GridSearchCV`."""
     results: dict[str, Any] = {"params": [candidate._asdict() for candidate in candidates]}
@@ -318,7 +277,7 @@ def _results(candidates: list[Candidate], scores: Array) -> dict[str, Any]:
         column[:] = [getattr(candidate, name) for candidate in candidates]
         results[f"param_{name}"] = column
     results["capacity"] = np.array([candidate.capacity for candidate in candidates])
-    n_folds, mean = np.isfinite(scores).sum(axis=1), _means(scores)
+    n_folds, mean = np.isfinite(scores).sum(axis=1), mean_scores(scores)
     deviations = np.where(np.isfinite(scores), scores - mean[:, None], 0)
     std = np.sqrt((deviations**2).sum(axis=1) / np.maximum(n_folds, 1))
     # Candidates that were scored on fewer folds rank behind the others, as do those without a score.
