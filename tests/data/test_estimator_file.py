@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import countinggrids as cg
 from countinggrids import features
-from countinggrids.data import container, estimator_file, estimator_state
+from countinggrids.data import container, estimator_file
 from countinggrids.features.saving import Saveable
 from estimators import BAGS, ESTIMATORS, GRID, PHOTOS, PLACES, answers, corners
 
@@ -221,10 +221,3 @@ def test_a_damaged_file_is_named(path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="is damaged: array"):
         cg.load(path)
-
-
-def test_what_an_extractor_has_learned_has_a_digest_of_its_own():
-    first, X, _ = fitted("codebook")
-    digest = estimator_state.digest_of(first)
-    assert digest == estimator_state.digest_of(first.set_params(n_samples=7))
-    assert digest != estimator_state.digest_of(features.Codebook(5, random_state=1).fit(X))
