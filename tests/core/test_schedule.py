@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from countinggrids.core.schedule import (
+    FORMING_RATE,
+    GRADUALLY_FORMED,
     KEEPING,
-    KEEPING_RATE,
     QUICK_RATE,
     REFINING,
     Annealing,
@@ -97,7 +98,7 @@ def test_a_gradual_layout_forms_between_two_betas():
     forming = schedule(Annealing(0.01, 1.1, 1.0), is_validated=True, max_iter=1000).for_forming()
     betas = [phase.beta for phase in forming.phases()]
     assert betas[0] == pytest.approx(REFINING * 0.01)
-    assert betas[-1] < KEEPING * 0.01 <= betas[-1] * 1.07
+    assert betas[-1] < GRADUALLY_FORMED * 0.01 <= betas[-1] * 1.07
     assert all(phase.is_annealing and phase.eta == FORMING for phase in forming.phases())
     assert forming.max_iter == len(betas)
     assert not forming.is_validated
@@ -109,7 +110,7 @@ def test_the_full_grid_starts_from_where_its_layout_is():
     refined = schedule(Annealing(0.01, 1.1, 1.0), max_iter=1000).for_refining().annealing
     assert (refined.start, refined.rate, refined.end) == (pytest.approx(REFINING * 0.01), QUICK_RATE, 1.0)
     formed = schedule(Annealing(0.01, 1.1, 1.0), max_iter=1000).for_refining(is_formed=True).annealing
-    assert (formed.start, formed.rate) == (pytest.approx(KEEPING * 0.01), KEEPING_RATE)
+    assert (formed.start, formed.rate) == (pytest.approx(KEEPING * 0.01), FORMING_RATE)
     hot = schedule(Annealing(0.9, 1.1, 1.0)).for_refining().annealing
     assert hot.start == 1.0
     hurried = schedule(Annealing(0.01, 1.1, 1.0), max_iter=20).for_refining().annealing

@@ -18,8 +18,8 @@ BATCH_RATE, BATCH_QUICK_RATE = 1.02, 1.07
 """The same for stepwise EM, where a batch changes the grid more than an iteration over all bags does."""
 GRADUAL = 0.02
 """Critical beta below which the layout forms gradually, all the way to a beta near 1, as that of real texts does."""
-GRADUAL_RATE, FORMING_RATE, KEEPING_RATE = 1.1, 1.06, 1.1
-"""Growth of beta for such bags: on the smallest grid, on the next one, where the layout forms, and on the full grid."""
+GRADUAL_RATE, FORMING_RATE = 1.1, 1.06
+"""Growth of beta for such bags: on the smallest grid, and on the next one, where the layout forms, and the full one."""
 GRADUALLY_FORMED, KEEPING = 10.0, 5.0
 """Beta at which such a layout has formed, and at which the full grid goes on, in units of the critical beta."""
 FORMED = 3.0
@@ -203,7 +203,7 @@ class Schedule:
         start = min(self.annealing.end, (KEEPING if is_formed else REFINING) * self.annealing.start)
         rate = BATCH_QUICK_RATE if self.has_batches or is_from_batches else QUICK_RATE
         if is_formed:
-            rate = KEEPING_RATE
+            rate = FORMING_RATE
         annealing = Annealing(start, rate, self.annealing.end).within(self.max_iter // 2)
         scored_from = KEEPING * self.annealing.start if self.is_gradual else np.inf
         return replace(self, annealing=annealing, scored_from=scored_from)
