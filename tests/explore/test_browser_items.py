@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib.resources import files as resources
 
 import numpy as np
 import pytest
@@ -313,3 +314,37 @@ def test_titles_and_texts_that_mean_harm_are_shown_as_text(visit, name):
 def text_of(text):
     """What a page can show of a text: controls go, or are spelled out."""
     return re.sub("[\u0000-\u001f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800]", "", text)
+
+
+@pytest.fixture
+def layout(browser):
+    """An empty page with the functions that lay out a map."""
+    page = browser.new_page()
+    for name in ("torus.js", "layout.js"):
+        page.add_script_tag(content=resources("countinggrids.explore").joinpath("assets", name).read_text("utf-8"))
+    yield page
+    page.close()
+
+
+def test_chance_decides_whose_thumbnails_are_shown_among_items_that_are_alike(layout):
+    first = layout.evaluate(
+        """() => {
+          const all = [...Array(1000).keys()];
+          const items = { n: 1000, row: all.map((i) => Math.floor((i % 100) / 10)), column: all.map((i) => i % 10) };
+          Object.assign(items, { posterior: all.map(() => 1), start: all });
+          return spread(items, [10, 10], [0.5, 0.5], true).order.slice(0, 100);
+        }"""
+    )
+    assert len({item % 100 for item in first}) == 100  # one of every cell
+    assert 30 < sum(item < 500 for item in first) < 70
+
+
+def test_thumbnails_of_what_a_search_finds_come_first(layout):
+    chosen = layout.evaluate(
+        """() => [null, new Set([7])].map((emphasized) => {
+          const all = [...Array(10).keys()];
+          const [places, isShown] = [all.map(() => [1, 1]), all.map(() => true)];
+          return chooseThumbs({ places, order: all, isShown, grid: [4, 4], emphasized }, 100).chosen;
+        })"""
+    )
+    assert chosen == [[0], [7]]

@@ -239,3 +239,12 @@ def test_one_label_for_all_items_names_no_region(rng):
         model = cg.CountingGrid((8, 8), (2, 2), location_prior="exact", random_state=0).fit(collection)
         names = {region.name for region in find_regions(model, collection, levels=[2]).regions}
         assert names == ({"left", "right"} if is_named else {"Region 0", "Region 1"})
+
+
+def test_regions_of_mixed_images_are_named_by_labels_of_half_of_their_items(rng):
+    X = np.repeat([[30, 1, 0, 0], [0, 0, 1, 30]], 20, axis=0)
+    labels = ["sky"] * 7 + ["sea"] * 5 + ["hill"] * 4 + ["town"] * 4 + ["sand"] * 20
+    vocabulary = Vocabulary("colors", tuple("abcd"), colors=np.zeros((4, 3), np.uint8))
+    collection = cg.Collection(X.astype("f4"), vocabulary, Items({"label": labels}))
+    model = cg.CountingGrid((8, 8), (2, 2), location_prior="exact", random_state=0).fit(collection)
+    assert {region.name for region in find_regions(model, collection, levels=[2]).regions} == {"sky, sea", "sand"}
