@@ -69,7 +69,7 @@ def tried(scene, name, seed):
     """Fit one model to fifty windows; return the fraction put back, and the grid as a picture."""
     sections, kind, settings = MODELS[name]
     corners, maps = windows(scene.labels, seed)
-    X = cg.bag(maps, sections, N_COLORS)
+    X = cg.bag(maps, sections, N_COLORS).toarray()
     if "truth" in name:
         settings = settings | {"init": painted_truth(X, corners, scene.grid)}
     model = kind(scene.grid, WINDOW, random_state=seed, **settings).fit(X)

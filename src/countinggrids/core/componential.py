@@ -290,15 +290,15 @@ def token_cells(theta: Array, h: Array, columns: Array, geometry: Geometry) -> A
     return cells
 
 
-def predicted(theta: Array, windows: Mixtures, tokens: Any, geometry: Geometry) -> Array:
+def predicted(theta: Array, h: Array, tokens: Any, geometry: Geometry) -> Array:
     """Compute p of the tokens that a CSR table holds, one number for each of its entries.
 
     Parameters
     ----------
     theta : ndarray of shape (n_bags, n_cells)
         Weights of the cells.
-    windows : Mixtures
-        What bags are explained by.
+    h : ndarray of shape (n_features, *grid)
+        Histograms of the windows.
     tokens : csr_array of shape (n_bags, n_sections * n_features)
         The tokens of the same bags.
     geometry : Geometry
@@ -309,7 +309,7 @@ def predicted(theta: Array, windows: Mixtures, tokens: Any, geometry: Geometry) 
     p : ndarray of shape (n_entries,)
         Probabilities, float64.
     """
-    h, p = windows.h.reshape(len(windows.h), -1), np.empty(tokens.data.size)
+    h, p = h.reshape(len(h), -1), np.empty(tokens.data.size)
     bags = np.repeat(np.arange(len(theta)), np.diff(tokens.indptr))
     sections, features = np.divmod(tokens.indices, len(h))
     planes = theta.reshape(-1, *geometry.grid)

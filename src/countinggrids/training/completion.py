@@ -4,17 +4,17 @@ A few bags are kept out of learning. How well their hidden tokens are predicted 
 to stop.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from countinggrids.core import componential
+from countinggrids.core import componential, em
 from countinggrids.core.arrays import Array
 from countinggrids.core.em import Grid
 from countinggrids.core.geometry import Geometry
-from countinggrids.core.pieces import blocks
+from countinggrids.core.pieces import blocks, for_features
 from countinggrids.core.protocols import Pool
 from countinggrids.data.chunks import bags_of
 from countinggrids.data.table import Table
@@ -81,8 +81,45 @@ def log_predictive(shown: Any, hidden: sp.csr_array, grid: Grid, geometry: Geome
         found = componential.admixture(bags.rows(rows).painted, windows, componential.PREDICTING, pool)
         theta = found.excess + found.floor.astype(found.excess.dtype)[:, None]
         part = hidden[rows]
-        total += float(part.data @ np.log(componential.predicted(theta, windows, part, geometry)))
+        total += float(part.data @ np.log(componential.predicted(theta, windows.h, part, geometry)))
     return total, float(hidden.data.sum(dtype=np.float64))
+
+
+def log_completed(
+    posteriors: Iterable[Array], hidden: sp.csr_array, grid: Grid, geometry: Geometry, pool: Pool
+) -> float:
+    """Compute the log-probability of hidden tokens of bags that lie in one place each.
+
+    Parameters
+    ----------
+    posteriors : iterable of ndarray of shape (n_some, n_cells)
+        Posteriors of the bags given their shown tokens, some bags after the other.
+    hidden : csr_array of shape (n_bags, n_columns)
+        Hidden tokens of the same bags.
+    grid : Grid
+        Parameters of the model.
+    geometry : Geometry
+        Grid, window and sections.
+    pool : Pool
+        Runs pieces of the work.
+
+    Returns
+    -------
+    log_p : float
+        Sum over the hidden tokens.
+    """
+    h, block = em.planes_like(grid.pi), geometry.block(painted=True)
+
+    def fill(features: slice) -> None:
+        h[features] = em.histograms(grid.pi[features], block)
+
+    for_features(fill, grid.pi, pool)
+    total, first = 0.0, 0
+    for q in posteriors:
+        part = hidden[first : first + len(q)]
+        total += float(part.data @ np.log(componential.predicted(q, h, part, geometry)))
+        first += len(q)
+    return total
 
 
 class Completion:

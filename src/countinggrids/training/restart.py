@@ -8,13 +8,13 @@ import numpy as np
 
 from countinggrids.backends import Backend
 from countinggrids.core import steps
-from countinggrids.core.arrays import Array
+from countinggrids.core.arrays import Array, fetched
 from countinggrids.core.em import Grid
 from countinggrids.core.geometry import Geometry
 from countinggrids.core.schedule import Schedule
 from countinggrids.data.counts import coarsen
 from countinggrids.data.table import Table
-from countinggrids.training import embedding, initialization
+from countinggrids.training import completion, embedding, initialization
 from countinggrids.training.callbacks import Callback, Iteration
 from countinggrids.training.embedding import Candidate, Landmarks, Layout
 from countinggrids.training.loop import Observer, Start, TrainingResult, Validation, run_em
@@ -171,20 +171,7 @@ class Restart:
         self, rows: Array, rest: "Restart", geometry: Geometry, how: Schedule, start: Start
     ) -> TrainingResult:
         """Train the full grid on the rest as long as bags that are held out gain by it, then shortly on all bags."""
-        local, step = self.backend.local, steps.of(geometry)
-        part = (Table.of(self.table.take(rows)), self.weights[rows], self.n_features, geometry)
-        chunks = list(local.iter_chunks(*part))
-        n_tokens = float(self.weights[rows] @ self.table.tokens[rows])
-
-        def score(now: Grid) -> float:
-            windows = step.windows_of(now, geometry, 1.0, local.pool)
-            posteriors = (step.posterior(bags.matched, windows, local.pool) for bags in chunks)
-            total = sum(
-                float(bags.weights @ log_likelihood)
-                for bags, (_, log_likelihood) in zip(chunks, posteriors, strict=True)
-            )
-            return total / n_tokens
-
+        score = self._validation(rows, geometry, how.is_gradual)
         finishing = initialization.FINISHING
         how = replace(how, max_iter=how.max_iter - finishing)
         result = rest._run("learning", 0, rest.table, rest.weights, geometry, how, start, rest.backend, score)
@@ -197,6 +184,26 @@ class Restart:
         done = len(history)
         after = self._run("learning", 0, self.table, self.weights, geometry, last, start, self.backend, n_before=done)
         return TrainingResult(after.grid, history + after.history, has_converged, phase, score_reached)
+
+    def _validation(self, rows: Array, geometry: Geometry, is_text: bool) -> Validation:
+        """Return what scores a grid on bags that are held out: by their likelihood, or by hidden tokens of texts."""
+        local, step = self.backend.local, steps.of(geometry)
+        counts, weights, hidden = self.table.take(rows), self.weights[rows], None
+        if is_text:
+            counts, hidden = completion.split(counts, np.random.RandomState(0))
+            hidden = hidden.multiply(weights[:, None]).tocsr()
+        chunks = list(local.iter_chunks(Table.of(counts), weights, self.n_features, geometry))
+        n_tokens = weights @ self.table.tokens[rows] if hidden is None else max(1.0, hidden.sum(dtype=np.float64))
+
+        def score(now: Grid) -> float:
+            windows = step.windows_of(now, geometry, 1.0, local.pool)
+            found = (step.posterior(bags.matched, windows, local.pool) for bags in chunks)
+            if hidden is not None:
+                posteriors = (fetched(q) for q, _ in found)
+                return completion.log_completed(posteriors, hidden, now.fetched(), geometry, local.pool) / n_tokens
+            return sum(float(bags.weights @ each) for bags, (_, each) in zip(chunks, found, strict=True)) / n_tokens
+
+        return score
 
     def _drawn(self, most: int) -> Array:
         """Draw some of the bags."""
