@@ -248,3 +248,11 @@ def test_regions_of_mixed_images_are_named_by_labels_of_half_of_their_items(rng)
     collection = cg.Collection(X.astype("f4"), vocabulary, Items({"label": labels}))
     model = cg.CountingGrid((8, 8), (2, 2), location_prior="exact", random_state=0).fit(collection)
     assert {region.name for region in find_regions(model, collection, levels=[2]).regions} == {"sky, sea", "sand"}
+
+
+def test_names_begin_with_words_of_their_own_and_labels_stay_whole():
+    assert region_names.with_own_leads([["Paris, France", "Rome"], ["Paris, France", "Oslo"], []]) == [
+        "Paris, France, Rome",
+        "Oslo, Paris, France",
+        "",
+    ]

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import countinggrids as cg
 from countinggrids.core import em
 from countinggrids.core.geometry import Geometry
 from countinggrids.kernels.threads import default
+from countinggrids.training import completion
 from countinggrids.training.completion import log_completed, split
 
 
@@ -36,3 +38,18 @@ def test_the_shown_and_the_hidden_tokens_are_all_tokens(rng):
     shown, hidden = split(counts, np.random.RandomState(0))
     np.testing.assert_array_equal((shown + hidden).toarray(), counts.toarray())
     assert 0.4 < hidden.sum() / counts.sum() < 0.6
+
+
+@pytest.mark.parametrize(("kind", "by_tokens"), [(cg.CountingGrid, True), (cg.ElasticGrid, False)])
+def test_layouts_that_form_gradually_are_scored_by_hidden_tokens_unless_sections_slip(
+    rng, monkeypatch, kind, by_tokens
+):
+    topics = rng.dirichlet(np.full(30, 0.1), 8)
+    X = np.array([rng.multinomial(600, topic) for topic in topics[rng.integers(8, size=1100)]], float)
+    if not by_tokens:
+        X = np.hstack([X, X])
+    calls = []
+    monkeypatch.setattr(completion, "log_completed", lambda *given: calls.append(1) or log_completed(*given))
+    sections = {} if by_tokens else {"sections": (2, 1)}
+    kind((8, 8), 4, init="uniform", random_state=0, max_iter=40, tol=1e-3, **sections).fit(X)
+    assert bool(calls) is by_tokens

@@ -1,4 +1,5 @@
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -134,6 +135,11 @@ def test_gains_on_held_out_bags_below_tol_end_the_fit_and_are_kept(rng):
     assert result.has_converged
     assert len(result.history) == 2 + PATIENCE
     assert result.score == 3 + 1e-10 * PATIENCE
+    annealed = replace(how, annealing=Annealing(0.5, 1.02, 1.0), scored_from=0.0)
+    scores = iter([1.0, *(3 + 1e-10 * step for step in range(200))])
+    start = Start.of(em.Grid(pi, np.full((6, 6), -np.log(36), "f4")))
+    result = run_em(chunks, start, geometry, annealed, backend, lambda *_: None, validation=lambda _: next(scores))
+    assert len(result.history) > len(annealed.annealing.betas())  # while annealing every gain counts
     scores = iter([1.0, *[0.5] * 40])
     start = Start.of(em.Grid(pi, np.full((6, 6), -np.log(36), "f4")))
     result = run_em(chunks, start, geometry, how, backend, lambda *_: None, validation=lambda _: next(scores))

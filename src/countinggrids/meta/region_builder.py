@@ -13,7 +13,7 @@ from countinggrids.meta.region import Region, Regions
 Array = NDArray[Any]
 N_REPRESENTATIVES = 5
 MOST_LABELS, COVERED = 3, 0.5
-"""Largest number of labels in the name of a region of images, and the fraction of its items that they shall cover."""
+"""Largest number of labels in the name of a region of images, and the fraction of its items that is enough."""
 
 
 class RegionBuilder:
@@ -168,7 +168,8 @@ class _Level:
             inside = self.counts[i]
             order = region_names.ranking(self.z[i], inside, everywhere - inside, self.usage[i], self.builder.may_name)
             found[i] = region_names.name_of(order, names, taken) or f"Region {self.ids[i]}"
-        own = region_names.with_own_leads(list(found.values()), list(inherited.values()))
+        named_so_far = ([name.split(", ") for name in some.values()] for some in (found, inherited))
+        own = region_names.with_own_leads(*named_so_far)
         named = inherited | dict(zip(found, own, strict=True))
         return [named[i] for i in range(len(self.parents))]
 
@@ -180,7 +181,7 @@ class _Level:
             parts = list(self._labels(i).items())[:MOST_LABELS]
             reached = np.cumsum([part for _, part in parts])
             n_named = int(np.searchsorted(reached, COVERED)) + 1
-            names.append(", ".join(label for label, _ in parts[:n_named] if is_telling and label))
+            names.append([label for label, _ in parts[:n_named] if is_telling and label])
         own = region_names.with_own_leads(names)
         return [name or f"Region {id}" for name, id in zip(own, self.ids.tolist(), strict=True)]
 

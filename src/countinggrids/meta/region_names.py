@@ -107,32 +107,32 @@ def name_of(order: Sequence[int], names: Sequence[str], taken: set[str]) -> str:
     return ", ".join(chosen)
 
 
-def with_own_leads(names: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Reorder the words of names so that, where possible, no two names begin with the same word.
+def with_own_leads(names: Sequence[Sequence[str]], others: Sequence[Sequence[str]] = ()) -> list[str]:
+    """Join the words of names, reordered so that, where possible, no two names begin with the same word.
 
     Parameters
     ----------
-    names : sequence of str
-        Words joined by commas, the names of the largest regions first.
-    others : sequence of str, default=()
-        Names that stay as they are.
+    names : sequence of sequence of str
+        Words, or labels, of each name, those of the largest regions first.
+    others : sequence of sequence of str, default=()
+        Words of names that stay as they are.
 
     Returns
     -------
     names : list of str
-        The same words.
+        The same words, joined by commas.
 
     Examples
     --------
-    >>> with_own_leads(["car, engine", "cars, dealer", "moon"])
+    >>> with_own_leads([["car", "engine"], ["cars", "dealer"], ["moon"]])
     ['car, engine', 'dealer, cars', 'moon']
     """
-    leads = {stem(name.split(", ")[0]) for name in others}
+    leads = {stem(words[0]) for words in others}
     found = []
-    for name in names:
-        words = sorted(name.split(", "), key=lambda word: stem(word) in leads)
-        leads.add(stem(words[0]))
-        found.append(", ".join(words))
+    for words in names:
+        ordered = sorted(words, key=lambda word: stem(word) in leads)
+        leads |= {stem(word) for word in ordered[:1]}
+        found.append(", ".join(ordered))
     return found
 
 

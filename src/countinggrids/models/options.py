@@ -21,7 +21,8 @@ init : {"auto", "embedding", "uniform"} or array-like of the shape of `pi_`, def
 max_iter : int, default=500
     Largest number of iterations on each grid, annealing included, which takes at most three fifths of them.
 tol : float, default=1e-5
-    Change of the objective per token at which EM has converged.
+    Change of the objective per token at which EM has converged; where bags are held out (from 1000 bags on), the gain
+    per token below which they count as gaining nothing, once the annealing has ended.
 n_init : int, default=1
     Number of restarts; the one with the best objective is kept.
 batch_size : int or None, default=None

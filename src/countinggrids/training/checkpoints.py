@@ -229,9 +229,8 @@ def _is_normalized(grid: Grid, n_groups: int) -> bool:
 
 
 def _best(arrays: container.Arrays) -> Best:
-    grid, (score, *places) = _grid("best", arrays)
-    number, phase, gained = map(int, places)
-    return Best(grid, score, number, phase, gained)
+    grid, (score, phase, gained) = _grid("best", arrays)
+    return Best(grid, score, int(phase), int(gained))
 
 
 def _grid(name: str, arrays: container.Arrays) -> tuple[Grid, list[Any]]:

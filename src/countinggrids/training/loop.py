@@ -16,20 +16,19 @@ Observer = Callable[[int, float, float, Grid], Any]
 
 
 PATIENCE, FIRST_PATIENCE = 5, 10
-"""Iterations without a score of held-out bags that is better by `tol` after which a run ends, later and at the start.
+"""Iterations without a gain on held-out bags after which a run ends, later and at the start.
 
-Right after an upsampled layout, grids may be worse for a while.
+In the last phase a gain is one of more than `tol`. Right after an upsampled layout, grids may be worse for a while.
 """
 Validation = Callable[[Grid], float]
 """Scores a grid on bags that are held out, per token: the higher, the better."""
 
 
 class Best(NamedTuple):
-    """The best grid that was seen: its score on held-out bags, its iteration and phase, and when scores last gained."""
+    """The best grid that was seen, its score on held-out bags, its phase, and the iteration of the last gain."""
 
     grid: Grid
     score: float
-    number: int
     phase: int
     gained: int
 
@@ -122,8 +121,8 @@ def run_em(
     batches : Batches, default=None
         Stepwise EM: an iteration of the annealing uses one batch of bags, later ones all bags.
     validation : callable, default=None
-        Scores grids of the last phase and, if the schedule allows it, of the annealing; the run ends once there is no
-        better one.
+        Scores grids of the last phase and, if the schedule allows it, of the annealing; the run ends once they
+        gain no more.
 
     Returns
     -------
@@ -149,7 +148,7 @@ def run_em(
         check_finite(objective, number)
         history = [*history, objective]
         if phase == last or now.beta >= schedule.scored_from:
-            best = _better(best, grid, validation, number, phase, schedule.tol)
+            best = _better(best, grid, validation, number, phase, schedule.tol if phase == last else 0.0)
         if observer(number, now.beta, objective, grid):
             break
         # Held-out bags that gain no more count as convergence.
@@ -174,9 +173,9 @@ def _better(
         return None
     score = validation(grid)
     if best is None:
-        return Best(grid, score, number, phase, number)
+        return Best(grid, score, phase, number)
     gained = number if score > best.score + tol else best.gained
-    return Best(grid, score, number, phase, gained) if score > best.score else best._replace(gained=gained)
+    return Best(grid, score, phase, gained) if score > best.score else best._replace(gained=gained)
 
 
 def m_step(

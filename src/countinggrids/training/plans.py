@@ -91,8 +91,8 @@ def annealed(model: Any, geometry: Geometry, table: Table, weights: Array, n_fea
     if small is not None:
         plan = initialization.candidates(small, n_bags, n_features, how, model.batch_size)
         n_used = plan.batch_size or min(n_bags, plan.n_bags)
-        per_small_cell = GRID_ENTRIES * n_features + entries * n_used / n_bags
-        candidates = plan.number * _iterations(plan.schedule) * small.n_cells * per_small_cell
+        per_cell = GRID_ENTRIES * n_features + entries * n_used / n_bags
+        candidates = plan.number * _iterations(plan.schedule) * small.n_cells * per_cell
         middle = initialization.downsampled(geometry, max(geometry.window) // 2) if how.is_gradual else None
         is_formed = middle is not None and middle.n_cells > small.n_cells
         if middle is not None and is_formed:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from countinggrids.backends import Backend
-from countinggrids.core import steps
+from countinggrids.core import em, steps
 from countinggrids.core.arrays import Array, fetched
 from countinggrids.core.em import Grid
 from countinggrids.core.geometry import Geometry
@@ -137,18 +137,20 @@ class Restart:
         weights[rows] = 0
         rest = replace(self, weights=weights)
         how = replace(how, is_validated=len(rows) > 0)
+        is_gradual = how.is_gradual
         small = initialization.downsampled(geometry) if is_automatic and how.annealing else None
         if small is None:
             start = Start.of(initialization.first_grid(model, self.rng, geometry, self.n_features))
         else:
             # Where the annealing is not cut short, the scores that count come long after the candidates.
-            source = rest if how.is_gradual else self
+            source = rest if is_gradual else self
             plan = initialization.candidates(small, self.table.shape[0], self.n_features, how, self.batch_size)
             grid, is_formed = source._formed(geometry, source._best_candidate(small, plan), how)
             start = Start.of(initialization.upsampled(grid, geometry, self.rng, self.backend.pool))
             how = how.for_refining(is_formed, plan.schedule.has_batches)
         if len(rows):
-            return self._validated(rows, rest, geometry, how, start)
+            score = self._validation(rows, geometry, by_tokens=is_gradual and steps.of(geometry) is em)
+            return self._validated(score, rest, geometry, how, start)
         return self._run(stage, 0, self.table, self.weights, geometry, how, start, self.backend)
 
     def _held_out(self, how: Schedule) -> Array:
@@ -168,10 +170,9 @@ class Restart:
         return self._run(*what, self.backend.local).grid, True
 
     def _validated(
-        self, rows: Array, rest: "Restart", geometry: Geometry, how: Schedule, start: Start
+        self, score: Validation, rest: "Restart", geometry: Geometry, how: Schedule, start: Start
     ) -> TrainingResult:
         """Train the full grid on the rest as long as bags that are held out gain by it, then shortly on all bags."""
-        score = self._validation(rows, geometry, how.is_gradual)
         finishing = initialization.FINISHING
         how = replace(how, max_iter=how.max_iter - finishing)
         result = rest._run("learning", 0, rest.table, rest.weights, geometry, how, start, rest.backend, score)
@@ -185,11 +186,11 @@ class Restart:
         after = self._run("learning", 0, self.table, self.weights, geometry, last, start, self.backend, n_before=done)
         return TrainingResult(after.grid, history + after.history, has_converged, phase, score_reached)
 
-    def _validation(self, rows: Array, geometry: Geometry, is_text: bool) -> Validation:
-        """Return what scores a grid on bags that are held out: by their likelihood, or by hidden tokens of texts."""
+    def _validation(self, rows: Array, geometry: Geometry, by_tokens: bool) -> Validation:
+        """Return what scores a grid on bags that are held out: by their likelihood, or by hidden tokens."""
         local, step = self.backend.local, steps.of(geometry)
         counts, weights, hidden = self.table.take(rows), self.weights[rows], None
-        if is_text:
+        if by_tokens:
             counts, hidden = completion.split(counts, np.random.RandomState(0))
             hidden = hidden.multiply(weights[:, None]).tocsr()
         chunks = list(local.iter_chunks(Table.of(counts), weights, self.n_features, geometry))
