@@ -128,6 +128,8 @@ def no_truth(n):
         ([0, 1, 2, 5, 6], [], {}, "QUERY has a gap: frame 2 is followed by frame 5, because frames are missing"),
         (range(N), ["--truth", "t.csv"], {"t.csv": no_truth(7)}, "has shape (7,) but QUERY has 40 frames"),
         (range(N), ["--truth", "t.csv"], {"t.csv": no_truth(39) + "\nx"}, "with the number of a reference frame"),
+        (range(N), ["--truth", "t.csv"], {"t.csv": no_truth(39) + "\n3.5"}, "has 3.5 for frame 39"),
+        (range(N), ["--truth", "t.csv"], {"t.csv": no_truth(39) + "\n-2"}, "has -2 for frame 39"),
         (
             range(N),
             ["--truth", "t.csv"],

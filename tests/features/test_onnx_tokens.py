@@ -100,6 +100,7 @@ def test_weights_beside_the_file_are_part_of_it(network):
     ("options", "message"),
     [
         ({"skip": 0}, r"returned 36 tokens for 5x7 patches of patch=4 pixels and skip=0; use skip=1"),
+        ({"patch": 14}, r"returned 22 tokens for 1x2 patches of patch=14 .*; use the patch that the network was made"),
         ({"patch": 2}, r"returned 36 tokens for 10x14 patches of patch=2 .*; use the patch that the network was made"),
         ({"output": "mean"}, r"output='mean' of .* expected \(1, tokens, channels\) or .*map"),
         ({"output": "logits"}, "output='logits' is none of the outputs of .*mean, last_hidden_state, map"),

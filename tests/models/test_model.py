@@ -317,3 +317,20 @@ def test_a_collection_is_fitted_at_the_sections_of_the_model_and_remembered(rng)
     other = cg.Collection(cg.bag(maps, 2, 6), Vocabulary("words", tuple("ghijkl")), items, (2, 2))
     with pytest.raises(ValueError, match="must have the features of the model"):
         model.locate(other)
+
+
+def test_a_file_of_a_collection_must_have_the_features_of_the_model_too(rng, tmp_path):
+    from countinggrids.data.items import Items
+    from countinggrids.features.vocabulary import Vocabulary
+
+    counts, items = rng.poisson(2, (20, 6)), Items({"title": [str(i) for i in range(20)]})
+    for name, words in (("a", "abcdef"), ("b", "ghijkl")):
+        cg.Collection(counts, Vocabulary("words", tuple(words)), items).save(tmp_path / f"{name}.cg")
+    model = cg.CountingGrid((6, 6), 2, max_iter=20, tol=1e-2, random_state=0).fit(tmp_path / "a.cg")
+    assert model.fingerprint_ == cg.Collection.load(tmp_path / "a.cg").fingerprint
+    assert model.locate(str(tmp_path / "a.cg")).shape == (20, 2)
+    for method in (model.locate, model.score, model.partial_fit, model.perplexity):
+        with pytest.raises(ValueError, match="must have the features of the model"):
+            method(tmp_path / "b.cg")
+    with pytest.raises(ValueError, match="must have the features of the model"):
+        cg.CountingGrid((6, 6), 2).fit([tmp_path / "a.cg", tmp_path / "b.cg"])

@@ -220,3 +220,18 @@ def test_a_loaded_model_goes_on_from_its_fit_by_the_same_bits(X, tmp_path):
         assert model.partial_fit(batch).pi_.tobytes() == loaded.partial_fit(batch).pi_.tobytes()
     model.save(tmp_path / "model")
     assert cg.load(tmp_path / "model").partial_fit(seen).pi_.tobytes() == model.partial_fit(seen).pi_.tobytes()
+
+
+def test_windows_of_a_scene_go_on_from_their_fit_with_its_pseudocounts(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.kron(rng.integers(0, 20, (8, 9)), np.ones((4, 4), int))
+    corners = rng.integers(0, np.array(labels.shape) - 10, (60, 2))
+    X = cg.bag([labels[r : r + 10, c : c + 10] for r, c in corners], 2, 20).toarray()
+    model = cg.CountingGrid((36, 40), 10, 2, random_state=0).fit(X)
+    assert model._is_scene
+    before, score = model.pi_.copy(), model.score(X)
+    model.save(tmp_path / "a.model")
+    for one in (cg.load(tmp_path / "a.model"), model):
+        one.partial_fit(X[:1], sample_weight=[1e-6])
+        np.testing.assert_allclose(one.pi_, before, atol=1e-3)
+    assert model.partial_fit(X).score(X) > score - 0.01

@@ -98,6 +98,13 @@ def read_truth(path: Path, n_queries: int) -> Array:
         raise ValueError(
             f"--truth={path} has shape {values.shape} but QUERY has {n_queries} frames; give one row for each frame."
         )
+    is_number = np.isnan(values) | ((values >= -1) & (values == np.floor(values)))
+    if not is_number.all():
+        row = int(np.flatnonzero(~is_number)[0])
+        raise ValueError(
+            f"--truth={path} has {values[row]:g} for frame {row}; expected the number of a reference frame, from 0, or "
+            "-1 for none; correct the file."
+        )
     return values
 
 

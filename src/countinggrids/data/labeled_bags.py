@@ -185,7 +185,7 @@ class LabeledBags:
         ValueError
             If the model was fitted to other features.
         """
-        self._check_features(model.fingerprint_)
+        self.check_features(model.fingerprint_)
         return self._at_sections(model.geometry_.painted)
 
     def for_sections(self, sections: Shape, fingerprint: str | None) -> tuple[sp.csr_array, str]:
@@ -205,7 +205,7 @@ class LabeledBags:
         fingerprint : str
             Fingerprint of the features of the collection.
         """
-        self._check_features(fingerprint)
+        self.check_features(fingerprint)
         return self._at_sections(sections).counts, self.fingerprint
 
     def _at_sections(self, sections: Shape) -> Self:
@@ -214,7 +214,8 @@ class LabeledBags:
             return self
         return self.coarsen(sections) if len(self.sections) == len(sections) or max(sections) > 1 else self
 
-    def _check_features(self, fingerprint: str | None) -> None:
+    def check_features(self, fingerprint: str | None) -> None:
+        """Raise if features differ from those of a fingerprint; None accepts all."""
         if fingerprint not in (None, self.fingerprint):
             raise ValueError(
                 f"{self!r} must have the features of the model; bag it with the codebook of the fitted collection."

@@ -92,6 +92,11 @@ def paths_of(X: Any) -> list[Path]:
     return [Path(path) for path in given] if isinstance(given, list | tuple) and all(map(_is_path, given)) else []
 
 
+def collection_paths(X: Any) -> list[Path]:
+    """Return the paths of X that are files of collections, which know their features."""
+    return [path for path in paths_of(X) if path.suffix not in (".npy", ".npz") and path.is_file()]
+
+
 def _is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
 

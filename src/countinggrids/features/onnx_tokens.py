@@ -19,6 +19,8 @@ from countinggrids.features.transformer import document
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and standard deviation of the colors of ImageNet, from 0 to 1, which most networks expect to be removed."""
 USUAL_OUTPUT = "last_hidden_state"
+MOST_SKIPPED = 16
+"""Tokens before those of the patches, at most: class and register tokens."""
 CHUNK = 2**24
 """Bytes that are hashed at a time."""
 
@@ -137,7 +139,8 @@ class OnnxTokens(OutsideExtractor):
         rows, columns = places
         extra = found.shape[1] - rows * columns
         if extra != self.skip:
-            advice = f"use skip={extra}" if extra > 0 else "use the patch that the network was made with"
+            is_class = 0 < extra <= MOST_SKIPPED
+            advice = f"use skip={extra}" if is_class else "use the patch that the network was made with"
             raise ValueError(
                 f"{self.path} returned {found.shape[1]} tokens for {rows}x{columns} patches of patch={self.patch} "
                 f"pixels and skip={self.skip}; {advice}."

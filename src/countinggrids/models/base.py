@@ -60,6 +60,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
     }
     _stream: stepwise.Stream | None = None
     _from_fit: stepwise.Fitted | None = None
+    _is_scene: bool = False  # whether the bags of `fit` were taken for windows of a scene
     _restart: ClassVar[type[Restart]] = Restart
     _plan = staticmethod(plans.annealed)
 
@@ -160,15 +161,16 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
         shown = progress.shown(self.verbose, lambda: self._plan(self, geometry, *bags))
         with shown as show, runs, one_blas_thread():
             watch = combined(callback, task, show)
-            results = (
-                self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number).run()
+            restarts = [
+                self._restart(self, *bags, rng, runs, watch, self.batch_size, backend, number)
                 for number in range(self.n_init)
-            )
-            best = max(results, key=lambda result: result.score)
+            ]
+            best = max((restart.run() for restart in restarts), key=lambda result: result.score)
             chunks, total = backend.prepare(*bags, geometry), float(weights.sum(dtype=float))
             self._from_fit = stepwise.fitted_of(chunks, total, best.grid, geometry, self._beta(), backend)
         self._keep(best.grid, geometry)
         self._stream, self.fingerprint_ = None, fingerprint
+        self._is_scene = restarts[0].is_scene
         self.history_ = np.array(best.history)
         self.n_iter_ = len(best.history)
         self.converged_ = best.has_converged
@@ -210,7 +212,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
             self._keep(initialization.first_grid(self, rng, geometry, n_features), geometry)
             self.fingerprint_ = fingerprint
         chunks = backend.prepare(table, weights, n_features, geometry)
-        how = initialization.schedule_of(self, table, weights, n_features)
+        how = initialization.schedule_of(self, table, weights, n_features, is_scene=self._is_scene)
         total = float(weights.sum(dtype=float))
         before = self._stream
         if before is None and self._from_fit is not None:

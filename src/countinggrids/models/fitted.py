@@ -18,7 +18,7 @@ from countinggrids.core.pieces import blocks
 from countinggrids.core.protocols import Counts, Pool
 from countinggrids.data import validation
 from countinggrids.data.collection import Collection
-from countinggrids.data.readers import is_lazy
+from countinggrids.data.readers import collection_paths, is_lazy
 from countinggrids.features.saving import Saveable
 from countinggrids.kernels.threads import one_blas_thread
 
@@ -306,10 +306,18 @@ class FittedGrid(Saveable, TransformerMixin, BaseEstimator):  # type: ignore[mis
         return em.Grid(np.ascontiguousarray(np.moveaxis(planes, n_axes, 0)), self.log_prior_, self._extra)
 
     def _counts_of(self, X: Any, geometry: Geometry) -> tuple[Any, str | None]:
-        """Return the counts of a collection at the sections of the model, and its fingerprint; else X and None."""
-        if not isinstance(X, Collection):
-            return X, None
-        return X.for_sections(geometry.painted, self.fingerprint_ if hasattr(self, "pi_") else None)
+        """Return the counts of a collection at the sections of the model, or X, and the fingerprint of its features.
+
+        Where X is files of collections, they stay in their files.
+        """
+        expected = self.fingerprint_ if hasattr(self, "pi_") else None
+        if isinstance(X, Collection):
+            return X.for_sections(geometry.painted, expected)
+        for path in collection_paths(X):
+            collection = Collection.load(path)
+            collection.check_features(expected)
+            expected = collection.fingerprint
+        return X, expected if collection_paths(X) else None
 
     @property
     def _n_features_out(self) -> int:

@@ -89,6 +89,7 @@ def save(model: GridModel, path: str | os.PathLike[str], compact: bool = False) 
         "fingerprint": model.fingerprint_,
         "stream": None if stream is None else [stream.weight, stream.n_batches, stream.is_averaged],
         "fit_weight": None if fitted is None else fitted.weight,
+        "is_scene": model._is_scene,
     }
     container.write(path, facts, arrays)
 
@@ -152,6 +153,7 @@ def _rebuild(facts: dict[str, Any], arrays: container.Arrays) -> GridModel:
     if facts.get("fit_weight") is not None:
         tokens, usage, totals, extra = (arrays[f"fit.{name}"] for name in ("tokens", "usage", "totals", "extra"))
         model._from_fit = Fitted(tokens, usage, totals, float(facts["fit_weight"]), extra)
+    model._is_scene = facts.get("is_scene") is True
     model._extra = arrays.get("extra", NOTHING)
     check_fitted(model)
     return model

@@ -61,6 +61,10 @@ class Restart:
         Where the bags are worked on.
     number : int
         Number of the restart, from 0.
+    is_stopped : bool, default=False
+        Whether the callback ended it.
+    is_scene : bool, default=False
+        Whether the bags turned out to have the geometry of overlapping windows.
     """
 
     model: Any
@@ -74,17 +78,18 @@ class Restart:
     backend: Backend
     number: int
     is_stopped: bool = False
+    is_scene: bool = False
 
     def run(self) -> TrainingResult:
         """Find a first grid, from the distances of the bags or by annealed candidates, and train it."""
         geometry = self.model._geometry()
         landmarks = self._landmarks(geometry)
         layouts = self._layouts(geometry, landmarks)
-        is_scene = any(layout.is_scene for layout in layouts)
+        self.is_scene = any(layout.is_scene for layout in layouts)
         bags = (self.table, self.weights, self.n_features)
-        how = initialization.schedule_of(self.model, *bags, self.batch_size, is_scene)
+        how = initialization.schedule_of(self.model, *bags, self.batch_size, self.is_scene)
         start = None
-        if landmarks is not None and (is_scene or self._is_given("init", "embedding")):
+        if landmarks is not None and (self.is_scene or self._is_given("init", "embedding")):
             start = self._embedded(landmarks, layouts, geometry, how)
         if start is None:
             return self._annealed(geometry, how)
