@@ -215,7 +215,13 @@ class LabeledBags:
         return self.coarsen(sections) if len(self.sections) == len(sections) or max(sections) > 1 else self
 
     def check_features(self, fingerprint: str | None) -> None:
-        """Raise if features differ from those of a fingerprint; None accepts all."""
+        """Raise if the features are others than those of a fingerprint.
+
+        Parameters
+        ----------
+        fingerprint : str or None
+            The fingerprint; None accepts all features.
+        """
         if fingerprint not in (None, self.fingerprint):
             raise ValueError(
                 f"{self!r} must have the features of the model; bag it with the codebook of the fitted collection."
