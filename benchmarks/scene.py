@@ -31,7 +31,7 @@ MODELS = {
     "4x4": (4, cg.CountingGrid, {"sections": 4}),
     "2x2, plain EM": (2, cg.CountingGrid, {"sections": 2, **PLAIN}),
     "1x1": (1, cg.CountingGrid, {}),
-    "1x1, from the truth": (1, cg.CountingGrid, {"anneal": None, "max_iter": 500}),
+    "1x1, from the truth": (1, cg.CountingGrid, {"anneal": None, "max_iter": 500, "eta": 0.01}),
     "1x1, plain EM": (1, cg.CountingGrid, PLAIN),
     "1x1, uniform prior, eta 0.01": (1, cg.CountingGrid, ONE_BAG),
     "1x1, the same, best of 10": (1, cg.CountingGrid, {"n_init": 10, **ONE_BAG}),
