@@ -19,20 +19,22 @@ import scipy.sparse as sp
 
 import countinggrids as cg
 from common import peak, table
-from countinggrids.data import collection_file, container, readers
+from countinggrids.data import collection_file, readers
+from countinggrids.data.items import Items
+from countinggrids.features import Vocabulary
 
 N_PLACED = 20_000
 """Bags whose weights are computed after a fit, to time that."""
-FACTS = {"format": collection_file.FORMAT, "version": collection_file.VERSION}
 
 
 def write(path, n_bags, n_features, per_bag=100):
-    """Write bags with about so many different words each, as the file of a collection holds them."""
+    """Write a collection of bags with about so many different words each."""
     rng = np.random.default_rng(0)
     ends = np.concatenate([[0], np.cumsum(rng.integers(per_bag // 2, per_bag * 3 // 2, n_bags, dtype=np.int64))])
     columns = (n_features ** rng.random(int(ends[-1]), dtype=np.float32) - 1).astype(np.int32)
-    arrays = {"counts.data": np.ones(columns.size, np.float32), "counts.indices": columns, "counts.indptr": ends}
-    container.write(path, FACTS | {"shape": [n_bags, n_features]}, arrays)
+    counts = sp.csr_array((np.ones(columns.size, np.float32), columns, ends), shape=(n_bags, n_features), copy=False)
+    words, items = Vocabulary("words", tuple(f"w{i}" for i in range(n_features))), Items({"number": np.arange(n_bags)})
+    collection_file.write(path, collection_file.Contents(counts, words, items, (1,), []))
 
 
 def fit(path, is_held, n_iterations):

@@ -93,8 +93,10 @@ def paths_of(X: Any) -> list[Path]:
 
 
 def collection_paths(X: Any) -> list[Path]:
-    """Return the paths of X that are files of collections, which know their features."""
-    return [path for path in paths_of(X) if path.suffix not in (".npy", ".npz") and path.is_file()]
+    """Return the paths of X that are files of collections, which know their features; none if a file is missing."""
+    paths = paths_of(X)
+    are_there = all(path.is_file() for path in paths)
+    return [path for path in paths if are_there and path.suffix not in (".npy", ".npz")]
 
 
 def _is_path(X: Any) -> bool:

@@ -60,7 +60,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
     }
     _stream: stepwise.Stream | None = None
     _from_fit: stepwise.Fitted | None = None
-    _is_scene: bool = False  # whether the bags of `fit` were taken for windows of a scene
+    _is_scene: bool | None = None  # whether the bags of `fit` were taken for windows of a scene
     _restart: ClassVar[type[Restart]] = Restart
     _plan = staticmethod(plans.annealed)
 
@@ -212,7 +212,7 @@ class GridModel(CallbackSupportMixin, MapMethods, FittedGrid):  # type: ignore[m
             self._keep(initialization.first_grid(self, rng, geometry, n_features), geometry)
             self.fingerprint_ = fingerprint
         chunks = backend.prepare(table, weights, n_features, geometry)
-        how = initialization.schedule_of(self, table, weights, n_features, is_scene=self._is_scene)
+        how = initialization.schedule_of(self, table, weights, n_features, is_scene=bool(self._is_scene))
         total = float(weights.sum(dtype=float))
         before = self._stream
         if before is None and self._from_fit is not None:

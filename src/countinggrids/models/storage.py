@@ -89,7 +89,7 @@ def save(model: GridModel, path: str | os.PathLike[str], compact: bool = False) 
         "fingerprint": model.fingerprint_,
         "stream": None if stream is None else [stream.weight, stream.n_batches, stream.is_averaged],
         "fit_weight": None if fitted is None else fitted.weight,
-        "is_scene": model._is_scene,
+        "is_scene": bool(model._is_scene),
     }
     container.write(path, facts, arrays)
 
