@@ -47,7 +47,7 @@ plt.show()
 
 # %%
 # With ``compare="intersection"`` the scores of two bags are compared by what they have in common, for an SVM with a
-# precomputed kernel. :doc:`The results on scenes </results>` use it.
+# precomputed kernel. :doc:`The results on scenes </experiments/scenes15>` use it.
 
 space = cg.ScoreSpace(grids, sum_over="nothing", center=False, power=1, compare="intersection")
 machine = make_pipeline(space, SVC(C=10, kernel="precomputed")).fit(train, y_train)
