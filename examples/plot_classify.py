@@ -47,5 +47,5 @@ plot.confusion(y_test, np.asarray(classifiers["counting grid"].predict(test)), r
 plt.show()
 
 # %%
-# On digits that are centered the spatial bag of words is better. :doc:`/experiments/scenes15` has both on photos of scenes, whose
-# sections hardly move.
+# On digits that are centered the spatial bag of words is better. :doc:`/experiments/scenes15` has both on photos of
+# scenes, whose sections hardly move.
